@@ -1,0 +1,17 @@
+"""Small, typed helpers of the book Feature Learning Theory, Executable.
+
+One idea a module:
+
+    check     what a parameter may be, said in one sentence when it is not
+    data      the data models
+    span      coordinates in which the dimension does not matter
+    models    forward functions, as formulas
+    rules     one update rule, one function
+    train     the batched training loop and its recorders
+    measure   gamma, rho, losses, errors
+    sweep     a map over independent runs, stored as they finish
+    claims    a claim, its margin and its verdict, as data
+    plots     one figure in two themes
+"""
+
+__version__ = "0.1.0"

@@ -1,0 +1,107 @@
+"""A claim, its margin and its verdict, as data.
+
+A notebook says what it measured with `claim`, what prose may quote with `glue`, and what an
+exercise's checker found with `exercise`. Each shows one output that a reader, the ledger and the
+tests all see. Outside Jupyter the text is printed.
+"""
+
+import builtins
+import html
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+CLAIM = "application/vnd.fltutils.claim+json"
+EXERCISE = "application/vnd.fltutils.exercise+json"
+GLUE = "application/papermill.record/"
+
+
+def _show(bundle: dict[str, Any], metadata: dict[str, Any] | None = None) -> None:
+    """Display a bundle of MIME types in Jupyter; print its text elsewhere."""
+    display = getattr(builtins, "display", None)  # IPython puts it there
+    if display is not None:
+        display(bundle, raw=True, metadata=metadata or {})
+    elif "text/plain" in bundle:
+        print(bundle["text/plain"])
+
+
+def number(x: float, digits: int = 3) -> str:
+    """x with `digits` significant digits, as prose writes it."""
+    if not math.isfinite(x):
+        return str(x)
+    if x and not 1e-3 <= abs(x) < 1e5:
+        return f"{x:.{max(digits - 2, 0)}e}".replace("e-0", "e-").replace("e+0", "e+")
+    decimals = digits - 1 - math.floor(math.log10(abs(x))) if x else 0
+    return f"{round(x, decimals):.{max(decimals, 0)}f}"
+
+
+def glue(name: str, value: str | float) -> None:
+    """Give prose a value under a name: {glue:text}`name`. Numbers are rounded to 3 digits."""
+    text = value if isinstance(value, str) else number(float(value))
+    _show({GLUE + "text/plain": repr(text)}, {"scrapbook": {"name": name, "mime_prefix": GLUE}})
+
+
+def claim(
+    id: str,
+    measured: ArrayLike,
+    *,
+    above: float | None = None,
+    below: float | None = None,
+    quantity: str,
+    predicted: str,
+) -> bool:
+    """Say whether the mean of `measured`, one value a run, is above and below its bounds.
+
+    The bounds are fixed in the chapter, not fitted to a seed. The margin is the distance of the
+    mean from the nearer bound, in standard errors of the mean; it is null where all runs agree.
+    """
+    values = np.atleast_1d(np.asarray(measured, dtype=np.float64)).ravel()
+    if above is None and below is None:
+        raise ValueError(f"claim {id}: give a bound, above or below, or both")
+    mean, runs = float(values.mean()), len(values)
+    spread = float(values.std(ddof=1)) if runs > 1 else 0.0
+    gaps = [mean - above] if above is not None else []
+    gaps += [below - mean] if below is not None else []
+    holds = bool(np.isfinite(values).all()) and min(gaps) > 0
+    margin = min(gaps) / (spread / math.sqrt(runs)) if spread > 0 and holds else None
+    bound = " and ".join(
+        f"{word} {number(value)}"
+        for word, value in (("above", above), ("below", below))
+        if value is not None
+    )
+    verdict = "holds" if holds else "fails"
+    found = f"{quantity}: {number(mean)}" + (f" ± {number(spread, 2)}" if runs > 1 else "")
+    record = {
+        "id": id,
+        "predicted": predicted,
+        "measured": found,
+        "bound": bound,
+        "margin": None if margin is None else float(f"{margin:.3g}"),
+        "seeds": runs,
+        "verdict": verdict,
+    }
+    far = "all runs agree" if margin is None else f"{number(margin, 2)} standard errors"
+    rows = [
+        ("predicted", predicted),
+        ("measured", found),
+        ("must be", bound),
+        ("margin", far if holds else "none"),
+        ("runs", str(runs)),
+    ]
+    text = f"{id}: {verdict.upper()}\n" + "\n".join(f"  {k:<10}{v}" for k, v in rows)
+    cells = "".join(f"<div><dt>{k}</dt><dd>{html.escape(v)}</dd></div>" for k, v in rows)
+    sign = "✓" if holds else "✗"
+    box = (
+        f'<div class="claim {verdict}" id="claim-{id}"><p><strong>{sign} '
+        f"{verdict}</strong> <code>{id}</code></p><dl>{cells}</dl></div>"
+    )
+    _show({"text/plain": text, "text/html": box, CLAIM: record})
+    return holds
+
+
+def exercise(id: str, passed: bool, hint: str) -> None:
+    """Say what an exercise's checker found: passed, or a hint."""
+    text = f"{id}: " + ("correct." if passed else f"not yet. {hint}")
+    _show({"text/plain": text, EXERCISE: {"id": id, "passed": bool(passed)}})

@@ -1,0 +1,101 @@
+"""The data models."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike
+
+from fltutils import check, span
+
+
+class SignalNoise(NamedTuple):
+    """R training sets of x_i = [y_i mu, xi_i], in r coordinates, with R networks to be trained."""
+
+    mu: torch.Tensor  # (R, r)          signal
+    xi: torch.Tensor  # (R, n, r)       noise patches
+    y: torch.Tensor  # (R, n)          true labels, +1 or -1
+    y_obs: torch.Tensor  # (R, n)          observed labels: y, or -y where flipped
+    W0: torch.Tensor  # (R, 2, m, r)    initial weights w_{j,r}: j = +1 first, then j = -1
+    sigma: torch.Tensor  # (R,)            scale of the noise
+    run: torch.Tensor  # (R,)            identity of the run: its random streams
+    seed: int  # of the whole batch
+    projected: bool  # True: the noise has no component along mu
+
+    @property
+    def X(self) -> torch.Tensor:
+        """(R, 1 + n, r): the vectors x_0 = mu, x_1 = xi_1, ..., x_n = xi_n."""
+        return torch.cat([self.mu[:, None], self.xi], 1)
+
+
+def signal_noise(
+    *,
+    n: int,
+    d: ArrayLike,
+    mu: ArrayLike,
+    m: int,
+    sigma0: ArrayLike,
+    sigma: ArrayLike = 1.0,
+    flip: ArrayLike = 0.0,
+    projected: bool = True,
+    runs: ArrayLike = 1,
+    seed: int = 0,
+) -> SignalNoise:
+    """Draw training sets x_i = [y_i mu, xi_i] and initial weights, each run from its own stream.
+
+    d, mu (the norm of the signal), sigma (the scale of the noise), sigma0 (of the weights) and
+    flip (the rate of flipped labels) are numbers or arrays with one entry a run. `runs` is the
+    number of runs, or their identities: a run's draw depends on `seed` and its identity only.
+    """
+    n, m = check.count("n", n), check.count("m", m)
+    identity = np.atleast_1d(np.arange(check.count("runs", runs)) if np.ndim(runs) == 0 else runs)
+    R, k = len(identity), 2 * m
+
+    def a_run(name: str, values: np.ndarray) -> np.ndarray:
+        if values.ndim:
+            check.shape(name, values, (R,))
+        return np.broadcast_to(values, R)
+
+    dims = a_run("d", check.at_least("d", d, 2)).astype(np.int64)
+    norm = a_run("mu", check.at_least("mu", mu, 0.0))
+    scale = a_run("sigma", check.positive("sigma", sigma))
+    init = a_run("sigma0", check.at_least("sigma0", sigma0, 0.0))
+    p = a_run("flip", check.rate("flip", flip, below=0.5))
+    sizes = {span.dimension(n, int(dim), k) for dim in dims}
+    if len(sizes) > 1:
+        raise ValueError(f"d = {np.unique(dims).tolist()}: runs with d < 1 + n + 2m need one d")
+    r = sizes.pop()
+
+    signal, xi = np.zeros((R, r)), np.empty((R, n, r))
+    y, y_obs, W0 = np.empty((R, n)), np.empty((R, n)), np.empty((R, k, r))
+    signal[:, 0] = norm
+    for i, run in enumerate(identity):
+        rng = span.stream(seed, int(run), 0)
+        y[i] = rng.choice([-1.0, 1.0], n)
+        y_obs[i] = np.where(rng.random(n) < p[i], -y[i], y[i])
+        xi[i] = scale[i] * span.noise(rng, n, int(dims[i]), k, projected)
+        W0[i] = init[i] * span.weights(rng, n, int(dims[i]), k)
+    return SignalNoise(
+        torch.from_numpy(signal),
+        torch.from_numpy(xi),
+        torch.from_numpy(y),
+        torch.from_numpy(y_obs),
+        torch.from_numpy(W0.reshape(R, 2, m, r)),
+        torch.tensor(scale),
+        torch.tensor(identity, dtype=torch.int64),
+        seed,
+        projected,
+    )
+
+
+def select(data: SignalNoise, index: torch.Tensor) -> SignalNoise:
+    """The runs of a batch that index picks."""
+    tensors: dict[str, Any] = {k: v[index] for k, v in data._asdict().items() if torch.is_tensor(v)}
+    return data._replace(**tensors)
+
+
+def shuffled(data: SignalNoise) -> SignalNoise:
+    """The same batch with each run's observed labels in a random order: nothing left to learn."""
+    rngs = [span.stream(data.seed, int(i), 3) for i in data.run]
+    order = torch.stack([torch.from_numpy(rng.permutation(data.y.shape[1])) for rng in rngs])
+    return data._replace(y_obs=data.y_obs.gather(1, order))

@@ -1,0 +1,120 @@
+"""One figure in two themes.
+
+A chapter writes a function that draws on axes; `show` calls it once for the light and once for the
+dark page. Colours are Okabe and Ito's, safe for the colour-blind, and no meaning hangs on colour
+alone: lines also differ in dash, points in marker.
+"""
+
+import base64
+import builtins
+import io
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+from cycler import cycler
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+BLUE, ORANGE, GREEN, PINK, SKY = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9"
+CYCLE = (BLUE, ORANGE, GREEN, PINK, SKY)
+_DARK = {BLUE: "#5AB4F0", ORANGE: "#FF8A3D", GREEN: "#2FD0A5", PINK: "#E6A5CB", SKY: "#9AD8FF"}
+_THEMES = {"light": ("#ffffff", "#1a1a1a", "#d0d0d0"), "dark": ("#121212", "#e8e8e8", "#3d3d3d")}
+_theme = "light"
+
+
+def ink() -> str:
+    """The colour of text and of theory's lines on the current page."""
+    return _THEMES[_theme][1]
+
+
+def colour(c: str) -> str:
+    """A colour of the cycle as the current page shows it."""
+    return _DARK.get(c, c) if _theme == "dark" else c
+
+
+def _style(theme: str) -> Any:
+    back, fore, grid = _THEMES[theme]
+    cycle = [c if theme == "light" else _DARK[c] for c in CYCLE]
+    return {
+        "figure.facecolor": back, "axes.facecolor": back, "savefig.facecolor": back,
+        "text.color": fore, "axes.labelcolor": fore, "axes.edgecolor": fore,
+        "xtick.color": fore, "ytick.color": fore, "grid.color": grid, "legend.labelcolor": fore,
+        "axes.grid": True, "grid.linewidth": 0.6, "axes.axisbelow": True,
+        "axes.spines.top": False, "axes.spines.right": False,
+        "font.size": 11, "axes.titlesize": 11, "legend.fontsize": 10, "legend.frameon": False,
+        "lines.linewidth": 1.8, "image.cmap": "cividis", "font.family": "DejaVu Sans",
+        "mathtext.fontset": "dejavusans", "axes.prop_cycle": cycler(color=cycle),
+    }  # fmt: skip
+
+
+def render(
+    draw: Callable[..., None], theme: str, rows: int, cols: int, size: tuple[float, float]
+) -> bytes:
+    """PNG of `draw(*axes)` in a theme; the same bytes in every run."""
+    global _theme
+    _theme = theme
+    try:
+        with mpl.rc_context():
+            mpl.rcdefaults()
+            mpl.rcParams.update(_style(theme))
+            fig = Figure(figsize=size, layout="constrained")
+            FigureCanvasAgg(fig)
+            axes = fig.subplots(rows, cols, squeeze=False)
+            draw(*axes.flat)
+            buffer = io.BytesIO()
+            fig.savefig(buffer, format="png", dpi=150, metadata={"Software": None})
+    finally:
+        _theme = "light"
+    return buffer.getvalue()
+
+
+def show(
+    draw: Callable[..., None],
+    rows: int = 1,
+    cols: int = 1,
+    size: tuple[float, float] = (6.0, 3.7),
+) -> None:
+    """Draw `draw(*axes)` in light and dark and display it as one output."""
+    light, dark = (
+        base64.b64encode(render(draw, theme, rows, cols, size)).decode()
+        for theme in ("light", "dark")
+    )
+    display = getattr(builtins, "display", None)  # IPython puts it there
+    if display is not None:
+        bundle = {"image/png": light, "text/plain": "<Figure>"}
+        display(bundle, raw=True, metadata={"fltutils": {"dark": dark}})
+
+
+def seeds(
+    ax: Axes, x: Any, ys: Any, label: str, c: str = BLUE, dash: str = "-", marker: str = ""
+) -> None:
+    """Every run as a thin line, their mean as a thick one; ys is (runs, len(x))."""
+    ys = np.asarray(ys)
+    ax.plot(x, ys.T, color=colour(c), lw=0.7, alpha=0.35, ls=dash)
+    ax.plot(x, ys.mean(0), color=colour(c), lw=2.2, ls=dash, marker=marker, ms=5, label=label)
+
+
+def theory(ax: Axes, x: Any, y: Any, label: str | None = None) -> None:
+    """What theory predicts: a dashed line in the colour of the text."""
+    ax.plot(x, y, color=ink(), lw=1.6, ls=(0, (4, 2)), label=label, zorder=5)
+
+
+def phase(
+    ax: Axes,
+    x: Sequence[float],
+    y: Sequence[float],
+    z: Any,
+    label: str,
+    limits: tuple[float, float],
+) -> None:
+    """A phase diagram on two log axes: z (len(y), len(x)), dark low, light high, with a scale."""
+    mesh = ax.pcolormesh(
+        x, y, z, vmin=limits[0], vmax=limits[1], shading="nearest", rasterized=True
+    )
+    ax.set(xscale="log", yscale="log")
+    ax.grid(False)
+    bar = ax.figure.colorbar(mesh, ax=ax, label=label)
+    bar.outline.set_edgecolor(ink())
