@@ -10,6 +10,7 @@ One idea a module:
     train     the batched training loop and its recorders
     measure   gamma, rho, losses, errors
     sweep     a map over independent runs, stored as they finish
+    fit       lines, crossings and their quality
     claims    a claim, its margin and its verdict, as data
     plots     one figure in two themes
 """

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 
 CLAIM = "application/vnd.fltutils.claim+json"
 EXERCISE = "application/vnd.fltutils.exercise+json"
+ROUNDING = 1e-12  # below it digits depend on the processor and are not printed
 GLUE = "application/papermill.record/"
 
 
@@ -31,7 +32,7 @@ def number(x: float, digits: int = 3) -> str:
     """x with `digits` significant digits, as prose writes it."""
     if not math.isfinite(x):
         return str(x)
-    if x and not 1e-3 <= abs(x) < 1e5:
+    if x and not 1e-4 <= abs(x) < 1e5:
         return f"{x:.{max(digits - 2, 0)}e}".replace("e-0", "e-").replace("e+0", "e+")
     decimals = digits - 1 - math.floor(math.log10(abs(x))) if x else 0
     return f"{round(x, decimals):.{max(decimals, 0)}f}"
@@ -56,6 +57,7 @@ def claim(
 
     The bounds are fixed in the chapter, not fitted to a seed. The margin is the distance of the
     mean from the nearer bound, in standard errors of the mean; it is null where all runs agree.
+    Values at rounding level are called so, since their digits differ between processors.
     """
     values = np.atleast_1d(np.asarray(measured, dtype=np.float64)).ravel()
     if above is None and below is None:
@@ -65,14 +67,18 @@ def claim(
     gaps = [mean - above] if above is not None else []
     gaps += [below - mean] if below is not None else []
     holds = bool(np.isfinite(values).all()) and min(gaps) > 0
-    margin = min(gaps) / (spread / math.sqrt(runs)) if spread > 0 and holds else None
+    rounding = bool((np.abs(values) < ROUNDING).all())
+    margin = (
+        min(gaps) / (spread / math.sqrt(runs)) if holds and spread > 0 and not rounding else None
+    )
     bound = " and ".join(
         f"{word} {number(value)}"
         for word, value in (("above", above), ("below", below))
         if value is not None
     )
     verdict = "holds" if holds else "fails"
-    found = f"{quantity}: {number(mean)}" + (f" ± {number(spread, 2)}" if runs > 1 else "")
+    value = number(mean) + (f" ± {number(spread, 2)}" if runs > 1 else "")
+    found = f"{quantity}: {'0 to rounding' if rounding else value}"
     record = {
         "id": id,
         "predicted": predicted,

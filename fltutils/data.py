@@ -75,16 +75,45 @@ def signal_noise(
         y_obs[i] = np.where(rng.random(n) < p[i], -y[i], y[i])
         xi[i] = scale[i] * span.noise(rng, n, int(dims[i]), k, projected)
         W0[i] = init[i] * span.weights(rng, n, int(dims[i]), k)
+    batch = given(
+        signal, xi, y, W0.reshape(R, 2, m, r), y_obs=y_obs, projected=projected, seed=seed
+    )
+    return batch._replace(sigma=torch.tensor(scale), run=torch.tensor(identity, dtype=torch.int64))
+
+
+def given(
+    mu: ArrayLike,
+    xi: ArrayLike,
+    y: ArrayLike,
+    W0: ArrayLike,
+    *,
+    y_obs: ArrayLike | None = None,
+    sigma: float = 1.0,
+    projected: bool = True,
+    seed: int = 0,
+) -> SignalNoise:
+    """A batch from arrays in any coordinates.
+
+    mu is (R, r), xi (R, n, r), y and y_obs (R, n), W0 (R, 2, m, r).
+    """
+    signal, patches, labels, start = (np.array(a, dtype=np.float64) for a in (mu, xi, y, W0))
+    check.shape("xi", patches, (None, None, None))
+    R, n, r = patches.shape
+    check.shape("mu", signal, (R, r))
+    check.shape("y", labels, (R, n))
+    check.shape("W0", start, (R, 2, None, r))
+    observed = labels if y_obs is None else np.array(y_obs, dtype=np.float64)
+    check.shape("y_obs", observed, (R, n))
     return SignalNoise(
-        torch.from_numpy(signal),
-        torch.from_numpy(xi),
-        torch.from_numpy(y),
-        torch.from_numpy(y_obs),
-        torch.from_numpy(W0.reshape(R, 2, m, r)),
-        torch.tensor(scale),
-        torch.tensor(identity, dtype=torch.int64),
-        seed,
-        projected,
+        mu=torch.from_numpy(signal),
+        xi=torch.from_numpy(patches),
+        y=torch.from_numpy(labels),
+        y_obs=torch.from_numpy(observed),
+        W0=torch.from_numpy(start),
+        sigma=torch.full((R,), float(check.positive("sigma", sigma)), dtype=torch.float64),
+        run=torch.arange(R),
+        seed=seed,
+        projected=projected,
     )
 
 

@@ -14,9 +14,12 @@ from typing import Any
 import matplotlib as mpl
 import numpy as np
 from cycler import cycler
+from matplotlib import patheffects
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter
 
 BLUE, ORANGE, GREEN, PINK, SKY = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9"
 CYCLE = (BLUE, ORANGE, GREEN, PINK, SKY)
@@ -118,3 +121,30 @@ def phase(
     ax.grid(False)
     bar = ax.figure.colorbar(mesh, ax=ax, label=label)
     bar.outline.set_edgecolor(ink())
+
+
+def boundary(ax: Axes, x: Any, y: Any, label: str) -> None:
+    """A predicted boundary on a phase diagram, readable on every colour, named below the figure."""
+    outline = [patheffects.Stroke(linewidth=4, foreground="white"), patheffects.Normal()]
+    ax.plot(x, y, color="black", lw=1.8, ls=(0, (4, 2)), path_effects=outline, label=label)
+    _legend_below(ax)
+
+
+def dots(ax: Axes, x: Any, y: Any, label: str) -> None:
+    """Measured points of a boundary on a phase diagram, named below the figure."""
+    ax.plot(x, y, "o", color="white", ms=5, mec="black", label=label)
+    _legend_below(ax)
+
+
+def _legend_below(ax: Axes) -> None:
+    figure = ax.figure
+    for old in figure.legends:
+        old.remove()
+    figure.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=2)
+
+
+def ticks(axis: Axis, values: Sequence[float]) -> None:
+    """Ticks at these values of a log axis, written as plain numbers."""
+    axis.set_major_locator(FixedLocator(values))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_formatter(NullFormatter())

@@ -1,0 +1,70 @@
+# The book's commands; `make help` lists them. Everything lives in .venv and _build.
+PYTHON ?= python3
+PY := .venv/bin/python
+SEED ?= 1
+PORT ?= 8000
+
+# One BLAS thread a process: two made a notebook three to seven times slower here.
+export OMP_NUM_THREADS := 1
+export MKL_NUM_THREADS := 1
+export OPENBLAS_NUM_THREADS := 1
+
+.DEFAULT_GOAL := help
+.PHONY: help env node book site serve check test fresh mutants bench timings clean
+.SUFFIXES:
+
+help:  ## list these targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' Makefile
+
+env:  ## the environment in .venv, from requirements.lock
+	@$(PYTHON) tools/environment.py
+
+node: env  ## the browser tests' node packages (needs the network once)
+	@$(PY) -m tools node
+
+book: env  ## execute the chapters, write the notebooks, build the site into _build/html
+	@$(PY) -m tools book
+
+site: env  ## render the site from the committed notebooks, executing nothing
+	@$(PY) -m tools site --committed
+
+serve:  ## show _build/html at http://localhost:8000 (PORT=n)
+	@$(PYTHON) -m http.server --directory _build/html --bind 127.0.0.1 $(PORT)
+
+fresh: env  ## execute the book at another seed into _build/fresh/SEED (SEED=n)
+	@$(PY) -m tools fresh --seed $(SEED)
+
+mutants: env  ## run every claim under its mutant: each must fail
+	@$(PY) -m tools mutants
+
+timings: env  ## write book/timings.json from the last execution
+	@$(PY) -m tools timings
+
+bench: env  ## compare the engine with plain loops, into _build/bench.json
+	@$(PY) -m benchmarks
+
+clean:  ## remove _build (the environment stays)
+	rm -rf _build
+
+# A stage of `make test`: its name first, and again where it fails.
+define stage
+@printf '\n== %s\n' '$(1)'
+@$(2) || { printf "\nmake: stage '%s' failed\n" '$(1)' >&2; exit 1; }
+endef
+
+check: env  ## lint, types and fast unit tests, in less than 30 s
+	$(call stage,lint,$(PY) -m ruff check . && $(PY) -m ruff format --check .)
+	$(call stage,types,$(PY) -m mypy)
+	$(call stage,unit tests,$(PY) -m pytest -q -m "not slow" -n 2 tests)
+
+test: env node  ## everything CI runs
+	$(call stage,lint,$(PY) -m ruff check . && $(PY) -m ruff format --check .)
+	$(call stage,types,$(PY) -m mypy)
+	$(call stage,execute,$(PY) -m tools execute)
+	$(call stage,notebooks are what their sources give,$(PY) -m tools portable --check)
+	$(call stage,claims and exercises,$(PY) -m tools claims)
+	$(call stage,site,$(PY) -m tools site)
+	$(call stage,nbval: the committed outputs reproduce,$(PY) -m tools reproduce)
+	$(call stage,fresh seed: the verdicts stay,$(PY) -m tools fresh --seed commit)
+	$(call stage,mutants: every claim can fail,$(PY) -m tools mutants)
+	$(call stage,tests,CHROMIUM_PATH="$$($(PY) -m tools chromium)" && export CHROMIUM_PATH && $(PY) -m pytest -n 2 tests)

@@ -1,0 +1,155 @@
+"""What a reader meets: every page in a real browser, from a server and from disk, no network."""
+
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page
+from site_pages import CHAPTERS, PAGES
+
+Visit = Callable[..., tuple[Page, list[str]]]
+Address = Callable[[str, str], str]
+WAYS = ("http", "file")
+HEAVIEST = 600_000  # bytes, compressed, of all that a first visit to a chapter loads
+PACKED = (".woff2", ".png", ".jpg")
+HIDDEN_OVERFLOW = """() => [...document.querySelectorAll("body *")].filter((e) => {
+  const box = e.getBoundingClientRect();
+  return box.width && box.right > innerWidth + 1 && getComputedStyle(e).visibility !== "hidden";
+}).filter((e) => {
+  for (let up = e.parentElement; up; up = up.parentElement)
+    if (["auto", "scroll", "hidden", "clip"].includes(getComputedStyle(up).overflowX)) return false;
+  return true;
+}).map((e) => e.outerHTML.slice(0, 120))"""
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_is_quiet(visit: Visit, address: Address, name: str, way: str) -> None:
+    """No request beyond its own host, no error in the console, formulas drawn without a script."""
+    page, faults = visit(address(way, name))
+    page.evaluate("scrollTo(0, document.body.scrollHeight)")
+    page.wait_for_load_state("networkidle")
+    assert not faults
+    assert page.evaluate("document.documentElement.dataset.theme") == "light"
+    if page.locator(".katex").count():
+        assert page.evaluate("document.fonts.check('16px KaTeX_Main')")
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_phone_never_scrolls_sideways(visit: Visit, address: Address, name: str) -> None:
+    """Whatever is wider than 360 pixels scrolls in a box of its own."""
+    page, _ = visit(address("file", name), width=360)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360, page.evaluate(
+        HIDDEN_OVERFLOW
+    )
+    assert not page.evaluate(HIDDEN_OVERFLOW)
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (360, "light"), (1280, "dark")])
+@pytest.mark.parametrize("name", PAGES)
+def test_axe_finds_nothing_serious(
+    visit: Visit, address: Address, npm_packages: Path, name: str, width: int, scheme: str
+) -> None:
+    """No accessibility fault of the two upper grades, on a desk, on a phone, in the dark."""
+    page, _ = visit(address("file", name), width=width, scheme=scheme)
+    page.evaluate("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
+    page.evaluate((npm_packages / "axe-core" / "axe.min.js").read_text(encoding="utf-8"))
+    found = page.evaluate("axe.run()")["violations"]
+    grave = [v for v in found if v["impact"] in ("serious", "critical")]
+    assert not grave, json.dumps(
+        [[v["id"], [n["html"][:200] for n in v["nodes"][:3]]] for v in grave], indent=1
+    )
+
+
+@pytest.mark.parametrize("name", ["index", *CHAPTERS])
+def test_a_first_visit_is_light(visit: Visit, server: str, name: str) -> None:
+    """All that a page loads before the reader scrolls, compressed as a host sends it."""
+    page, _ = visit(f"{server}/index.html")
+    bodies: dict[str, bytes] = {}
+    page.on("response", lambda r: bodies.update({r.url: r.body()}) if r.ok else None)
+    client = page.context.new_cdp_session(page)
+    client.send("Network.setCacheDisabled", {"cacheDisabled": True})
+    page.goto(f"{server}/{name}.html", wait_until="networkidle")
+    sizes = {
+        url: len(body if url.split("?")[0].endswith(PACKED) else gzip.compress(body, 6))
+        for url, body in bodies.items()
+    }
+    report = {u.rsplit("/", 1)[-1]: s for u, s in sorted(sizes.items(), key=lambda x: -x[1])}
+    print(name, sum(sizes.values()), report)
+    assert sum(sizes.values()) < HEAVIEST, report
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_search_finds_a_word(visit: Visit, address: Address, way: str) -> None:
+    """The search page lists pages that hold the word, and their links work."""
+    page, faults = visit(address(way, "index"))
+    page.locator(".search-button__button").first.click()
+    page.locator("dialog#pst-search-dialog input[name=q]").fill("decomposition")
+    page.keyboard.press("Enter")
+    hit = page.locator("#search-results ul.search li a").first
+    hit.wait_for(timeout=10_000)
+    hit.click()
+    page.wait_for_load_state("load")
+    assert "decomposition" in page.locator("main").inner_text().lower()
+    assert not faults
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_the_dark_page_shows_the_dark_figures(visit: Visit, address: Address, name: str) -> None:
+    """The button goes light, dark, automatic; a figure follows."""
+    page, _ = visit(address("file", name))
+    light = page.locator(".twins img.only-light").first
+    dark = page.locator(".twins img.only-dark").first
+    assert light.is_visible()
+    assert not dark.is_visible()
+    for _ in range(3):
+        page.locator(".theme-switch-button").first.click()
+        if page.evaluate("document.documentElement.dataset.theme") == "dark":
+            break
+    assert dark.is_visible()
+    assert not light.is_visible()
+    page.reload()
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+
+
+def test_the_system_may_ask_for_dark(visit: Visit, address: Address) -> None:
+    """A reader whose system is dark gets the dark page at once."""
+    page, faults = visit(address("file", "index"), scheme="dark")
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+    assert not faults
+
+
+def test_the_keyboard_reaches_the_text(visit: Visit, address: Address) -> None:
+    """The first stop skips the navigation; where the focus is can be seen."""
+    page, _ = visit(address("file", "index"))
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.getAttribute('href')") == "#main-content"
+    page.keyboard.press("Tab")
+    assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") != "none"
+
+
+@pytest.mark.parametrize("name", CHAPTERS[:1])
+def test_a_page_reads_without_scripts(browser: Browser, site: Path, name: str) -> None:
+    """Formulas, figures and claims are there with scripts switched off."""
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto((site / f"{name}.html").as_uri())
+    assert page.locator(".katex").first.is_visible()
+    assert page.locator(".twins img.only-light").first.is_visible()
+    assert not page.locator(".twins img.only-dark").first.is_visible()
+    context.close()
+
+
+@pytest.mark.parametrize("name", CHAPTERS[:1])
+def test_paper_is_light_and_unfolded(visit: Visit, address: Address, name: str) -> None:
+    """A dark page prints light, with its folded parts; then all is as before."""
+    page, _ = visit(address("file", name), scheme="dark")
+    unfolded = "document.querySelectorAll('details[open]').length"
+    state = f"[document.documentElement.dataset.theme, {unfolded}]"
+    folded = page.evaluate(state)
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert page.evaluate(state) == ["light", page.locator("details").count()]
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert page.evaluate(state) == folded

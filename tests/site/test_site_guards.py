@@ -1,0 +1,115 @@
+"""Each guard of the site can fail: a tiny book builds, and each fault in it turns the build red."""
+
+from pathlib import Path
+
+import pytest
+import tiny_book as tiny
+
+from tools import site
+from tools.files import ToolError
+
+
+def spoil(root: Path, page: str, old: str, new: str) -> None:
+    """Replace a piece of a page by a faulty one."""
+    path = root / "book" / f"{page}.md"
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new, 1))
+
+
+def test_a_sound_book_builds(tiny_book: Path) -> None:
+    """The tiny book is green, so that what follows is red for its own reason."""
+    html = (site.build(tiny_book) / "chapter.html").read_text()
+    assert 'class="katex"' in html
+    assert html.count(f'alt="{tiny.ALT}"') == 2
+    assert "only-dark" in html
+    assert "0.42" in html
+    assert 'id="claim-tiny.one"' in html
+    assert not list((tiny_book / "_build").glob("html.*"))
+
+
+def test_the_committed_notebooks_give_the_same_pages(tiny_book: Path) -> None:
+    """`make site` needs no run: it maps the committed notebook's outputs onto the source."""
+    from_run = (site.build(tiny_book) / "chapter.html").read_text()
+    (tiny_book / "_build" / "executed" / "chapter.ipynb").unlink()
+    assert (site.build(tiny_book, committed=True) / "chapter.html").read_text() == from_run
+
+
+FAULTS = {
+    "a missing file": ("index", "description.", "[](nowhere.md)", "nowhere"),
+    "a missing section": ("index", "description.", "[x](chapter.md#nosuch)", "nosuch"),
+    "an unknown label": ("index", "description.", "{ref}`nosuchlabel`", "nosuchlabel"),
+    "an unknown directive": ("index", "# A tiny book", "# T\n\n```{nosuch}\n```", "nosuch"),
+    "an unknown reference": ("index", "description.", "{cite:p}`nobody1900`", "nobody1900"),
+    "an undefined macro": ("index", "description.", "$\\nosuchmacro$", "nosuchmacro"),
+    "maths that numbers itself": (
+        "index",
+        "description.",
+        "\n\n$$\n\\begin{align}a&=b\\end{align}\n$$",
+        "numbers itself",
+    ),
+    "a picture without alt text": ("chapter", tiny.ALT, "Figure", "alt text 'Figure'"),
+    "a chapter without a timing": ("chapter", "{cpu}`chapter`", "{cpu}`other`", "make timings"),
+    "a box folded by a class": (
+        "index",
+        "description.",
+        "\n\n```{note}\n:class: dropdown\nx\n```",
+        "{dropdown}",
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_turns_the_build_red(tiny_book: Path, fault: str) -> None:
+    """The error names the fault, and no site is left that could pass for a new one."""
+    page, old, new, named = FAULTS[fault]
+    spoil(tiny_book, page, old, new)
+    with pytest.raises(ToolError, match=named.replace("{", r"\{")):
+        site.build(tiny_book)
+    assert not (tiny_book / "_build" / "html").exists()
+
+
+def test_changed_code_is_a_stale_chapter(tiny_book: Path) -> None:
+    """A cell whose code differs from the run has no outputs: the line is named."""
+    spoil(tiny_book, "chapter", "show(draw)", "show(another)")
+    with pytest.raises(ToolError, match=r"book/chapter.md line \d+: code cell 3 has no stored"):
+        site.build(tiny_book)
+
+
+def test_a_cache_miss_executes_nothing(tiny_book: Path) -> None:
+    """Were the cache empty, myst-nb would execute the chapter; the build stops instead."""
+    (tiny_book / "_build" / "claims.json").write_text("[]")
+    with pytest.raises(ToolError, match="no stored outputs"):
+        site.run_sphinx(tiny_book, tiny_book / "_build" / ".site")
+
+
+def test_a_failed_build_keeps_the_old_site(tiny_book: Path) -> None:
+    """The site of the last good build stands untouched."""
+    site.build(tiny_book)
+    before = (tiny_book / "_build" / "html" / "index.html").read_text()
+    spoil(tiny_book, "index", "description.", "{ref}`nosuchlabel`")
+    with pytest.raises(ToolError):
+        site.build(tiny_book)
+    assert (tiny_book / "_build" / "html" / "index.html").read_text() == before
+
+
+def test_no_button_while_the_address_is_unknown(
+    tiny_book: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No page names Colab or GitHub in its buttons."""
+    monkeypatch.delenv("GITHUB_REPOSITORY", raising=False)
+    for page in site.build(tiny_book).glob("*.html"):
+        assert "colab" not in page.read_text().lower(), page.name
+        assert "source-repository-button" not in page.read_text(), page.name
+
+
+def test_the_colab_button_opens_the_published_notebook(
+    tiny_book: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the address is known, chapters link to Colab and every page to the repository."""
+    monkeypatch.setenv("GITHUB_REPOSITORY", "someone/somebook")
+    built = site.build(tiny_book)
+    colab = "colab.research.google.com/github/someone/somebook/blob/published/book/chapter.ipynb"
+    assert colab in (built / "chapter.html").read_text()
+    assert "colab" not in (built / "index.html").read_text()
+    assert "https://github.com/someone/somebook" in (built / "index.html").read_text()

@@ -1,0 +1,155 @@
+"""What can be read off the files of the site, page by page."""
+
+import functools
+import json
+import re
+import urllib.parse
+from pathlib import Path
+
+import pytest
+from bs4 import BeautifulSoup, Tag
+from site_pages import CHAPTERS, PAGES, ROOT
+
+SHORTEST_ALT = 15
+LEFTOVERS = {
+    "a dollar sign": r"\$",
+    "a role": r"\{[a-z][a-z:]*\}`",
+    "a directive": r"(?:```|:::)\{",
+    "a LaTeX command": r"\\[a-zA-Z]{2,}",
+}
+
+
+@functools.cache
+def soup(page: Path) -> BeautifulSoup:
+    """A parsed page."""
+    return BeautifulSoup(page.read_text(encoding="utf-8"), "html.parser")
+
+
+def one(html: BeautifulSoup | Tag, selector: str) -> Tag:
+    """The first tag that a selector finds; it must find one."""
+    tag = html.select_one(selector)
+    assert tag is not None, selector
+    return tag
+
+
+def value(tag: Tag, name: str) -> str:
+    """An attribute as text, empty where there is none."""
+    return str(tag.get(name, ""))
+
+
+@pytest.fixture(params=PAGES)
+def page(request: pytest.FixtureRequest, site: Path) -> Path:
+    """Each page in turn."""
+    return site / f"{request.param}.html"
+
+
+def test_every_page_of_the_toc_is_there_and_no_other(site: Path) -> None:
+    """Nothing left over, nothing missing."""
+    assert sorted(path.stem for path in site.glob("*.html")) == sorted(PAGES)
+
+
+def test_head(page: Path) -> None:
+    """Language, title, description, and a link past the navigation."""
+    html = soup(page)
+    assert value(one(html, "html"), "lang") == "en"
+    assert len(one(html, "title").text.strip()) > 5
+    assert one(html, "main#main-content")
+    assert one(html, "a[href='#main-content']")
+    if page.stem != "search":
+        assert 40 <= len(value(one(html, "meta[name=description]"), "content")) <= 200
+        assert len(html.find_all("h1")) == 2  # one is for print alone
+
+
+def test_ids_are_unique(page: Path) -> None:
+    """An anchor leads to one place."""
+    ids = [tag["id"] for tag in soup(page).find_all(id=True)]
+    assert not {name for name in ids if ids.count(name) > 1}
+
+
+def test_nothing_is_loaded_from_elsewhere(page: Path) -> None:
+    """Scripts, styles and pictures come from the site itself, and they exist."""
+    for tag in soup(page).find_all(["script", "link", "img", "iframe", "source"]):
+        place = value(tag, "src") or value(tag, "href")
+        if place and tag.get("rel") != ["search"]:
+            assert not re.match(r"(https?:)?//", place), tag
+            assert (page.parent / urllib.parse.unquote(re.split(r"[?#]", place)[0])).exists(), tag
+
+
+def test_internal_links_lead_somewhere(page: Path) -> None:
+    """Every file and every anchor that a page points to is there."""
+    broken = []
+    for tag in soup(page).find_all("a", href=True):
+        target = urllib.parse.urlsplit(value(tag, "href"))
+        if target.scheme or target.netloc:
+            continue
+        file = page.parent / urllib.parse.unquote(target.path) if target.path else page
+        anchor = urllib.parse.unquote(target.fragment)
+        if not file.exists() or (
+            anchor and file.suffix == ".html" and not soup(file).find(id=anchor)
+        ):
+            broken.append(tag["href"])
+    assert not broken
+
+
+def test_no_markup_is_left_in_the_text(page: Path) -> None:
+    """What a reader sees holds no dollar signs, roles or LaTeX that were not rendered."""
+    html = BeautifulSoup(page.read_text(encoding="utf-8"), "html.parser")
+    for tag in html.find_all(["script", "style", "pre", "code", "annotation"]):
+        tag.decompose()
+    text = one(html, "body").get_text(" ")
+    for what, pattern in LEFTOVERS.items():
+        found = re.search(rf".{{0,40}}{pattern}.{{0,40}}", text)
+        assert not found, f"{what} in: {found[0]}"
+
+
+def test_pictures_speak_and_have_a_size(page: Path) -> None:
+    """Alt text says what is seen; the size keeps the page from jumping while it loads."""
+    for image in soup(page).find_all("img"):
+        assert len(value(image, "alt")) >= SHORTEST_ALT, image
+        assert image["loading"] == "lazy", image
+        if not value(image, "src").endswith(".svg"):
+            assert int(value(image, "width")) > 0, image
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_figures_have_a_dark_twin(site: Path, name: str) -> None:
+    """Each figure of a chapter comes as a pair with the same words."""
+    pairs = soup(site / f"{name}.html").select(".cell_output .twins")
+    assert pairs
+    assert len(pairs) == len(soup(site / f"{name}.html").select(".cell_output img")) / 2
+    for pair in pairs:
+        light, dark = one(pair, "img.only-light"), one(pair, "img.only-dark")
+        assert light["alt"] == dark["alt"]
+        assert light["src"] != dark["src"]
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_downloads(site: Path, name: str) -> None:
+    """The page offers its source and its notebook, the notebook with the outputs."""
+    links = [a["href"] for a in soup(site / f"{name}.html").select(".dropdown-download-buttons a")]
+    assert f"_sources/{name}.ipynb" in links
+    assert f"_sources/{name}.md" in links
+    download = site / "_sources" / f"{name}.ipynb"
+    assert download.read_bytes() == (ROOT / "book" / f"{name}.ipynb").read_bytes()
+    cells = json.loads(download.read_text(encoding="utf-8"))["cells"]
+    assert any(cell.get("outputs") for cell in cells)
+
+
+def test_the_ledger_links_to_every_claim_that_ran(site: Path) -> None:
+    """Each evaluated claim is a row whose link leads to its box in the chapter."""
+    claims = json.loads((ROOT / "_build" / "claims.json").read_text(encoding="utf-8"))
+    ledger = soup(site / "claims.html")
+    links = {a["href"] for a in ledger.select("table.ledger a")}
+    for claim in claims:
+        assert ledger.find("code", string=claim["id"]), claim["id"]
+        if claim["verdict"] != "planned":
+            assert f"{claim['chapter']}.html#claim-{claim['id']}" in links
+            assert soup(site / f"{claim['chapter']}.html").find(id=f"claim-{claim['id']}")
+
+
+def test_nothing_heavy_lies_about(site: Path) -> None:
+    """No source maps, no script of icons, no MathJax, no single file above a megabyte."""
+    for path in site.rglob("*"):
+        assert path.suffix != ".map", path
+        assert not re.search(r"fontawesome\.js|mathjax|mermaid|thebe", path.name, re.I), path
+        assert path.is_dir() or path.stat().st_size < 1_000_000, path

@@ -1,0 +1,188 @@
+"""A complete book of two pages and one chapter, made by hand: no kernel runs."""
+
+import base64
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import jupytext
+import nbformat
+from PIL import Image
+
+LINKED = ("_ext", "_assets", "_templates", "macros.json", "references.bib")
+CLAIM = "application/vnd.fltutils.claim+json"
+EXERCISE = "application/vnd.fltutils.exercise+json"
+ALT = "A grey square that stands for a figure of the book"
+
+TOC = """format: jb-book
+root: index.md
+chapters:
+  - file: chapter.md
+  - file: claims.md
+  - file: statistics.md
+  - file: bibliography.md
+"""
+INDEX = "# A tiny book\n\nIts only chapter is [](chapter.md), and this line is its description.\n"
+LEDGER = "# Ledger\n\n```{claims-ledger}\n```\n"
+STATISTICS = "# Statistics\n\n```{execution-statistics}\n```\n"
+BIBLIOGRAPHY = "# Bibliography\n\n```{bibliography}\n:all:\n```\n"
+CLAIMS = """
+[[claim]]
+id = "tiny.one"
+statement = "For $n > 0$ it holds."
+source = "tutorial"
+paper = "kou2023"
+theorem = "Theorem 1"
+chapter = "chapter"
+falsifier = "a counterexample"
+mutant = "off"
+
+[[claim]]
+id = "tiny.later"
+statement = "It holds *later*."
+source = "seminar"
+paper = ""
+theorem = ""
+chapter = "another_chapter"
+falsifier = "a counterexample"
+"""
+CHAPTER = rf"""---
+jupytext:
+  text_representation:
+    extension: .md
+    format_name: myst
+kernelspec:
+  display_name: Python 3
+  language: python
+  name: python3
+---
+
+# A chapter
+
+The first paragraph says what the chapter is about, after {{cite:t}}`kou2023`, in {{cpu}}`chapter`.
+
+```{{code-cell}} ipython3
+:tags: [parameters]
+
+seed = 0
+```
+
+$$
+a = \SNR
+$$ (eq-a)
+
+As {{eq}}`eq-a` says, it is {{glue:text}}`value`, see {{numref}}`fig-a` and {{prf:ref}}`thm-a`.
+
+```{{prf:theorem}} Growth
+:label: thm-a
+$\norm{{x}} \ge 0$.
+```
+
+```{{prf:proof}}
+By inspection.
+```
+
+```{{prf:proof}}
+By inspection once more.
+```
+
+```{{code-cell}} ipython3
+glue("value", 0.42)
+```
+
+```{{code-cell}} ipython3
+---
+mystnb:
+  figure:
+    name: fig-a
+    caption: A caption with $a$.
+  image:
+    alt: {ALT}
+---
+show(draw)
+```
+
+```{{code-cell}} ipython3
+claim("tiny.one")
+```
+
+```{{margin}}
+A note.
+```
+
+```{{dropdown}} More
+Folded text.
+```
+
+```{{code-cell}} ipython3
+:tags: [exercise]
+
+check(stub)
+```
+
+```{{code-cell}} ipython3
+:tags: [solution, hide-cell]
+
+check(solution)
+```
+"""
+
+
+def png(shade: int) -> str:
+    """A small grey picture."""
+    buffer = io.BytesIO()
+    Image.new("L", (40, 30), shade).save(buffer, "PNG")
+    return base64.b64encode(buffer.getvalue()).decode()
+
+
+def output(data: dict[str, Any], **metadata: Any) -> list[Any]:
+    """The outputs of a cell that displays one bundle."""
+    return [nbformat.v4.new_output("display_data", data=data, metadata=metadata)]
+
+
+def exercise(passed: bool) -> list[Any]:
+    """What a checker displays."""
+    return output({"text/plain": "checked", EXERCISE: {"id": "tiny.x", "passed": passed}})
+
+
+def outputs() -> list[list[Any]]:
+    """What each code cell of the chapter has displayed."""
+    glue = "application/papermill.record/"
+    record = {"id": "tiny.one", "predicted": "1", "measured": "0.9 ± 0.1", "margin": 9.0}
+    record |= {"seeds": 20, "verdict": "holds"}
+    box = '<div class="claim holds" id="claim-tiny.one"><p><strong>✓ holds</strong></p></div>'
+    return [
+        [],
+        output({glue + "text/plain": "'0.42'"}, scrapbook={"name": "value", "mime_prefix": glue}),
+        output({"image/png": png(200), "text/plain": "<Figure>"}, fltutils={"dark": png(50)}),
+        output({"text/plain": "tiny.one: HOLDS", "text/html": box, CLAIM: record}),
+        exercise(False),
+        exercise(True),
+    ]
+
+
+def make(root: Path, real: Path) -> Path:
+    """Write the book under `root`, with the extensions and assets of the real one."""
+    book = root / "book"
+    (root / "_build" / "executed").mkdir(parents=True)
+    book.mkdir()
+    for name in LINKED:
+        (book / name).symlink_to(real / "book" / name)
+    (root / "_config.yml").symlink_to(real / "_config.yml")
+    pages = {"index": INDEX, "chapter": CHAPTER, "claims": LEDGER}
+    pages |= {"statistics": STATISTICS, "bibliography": BIBLIOGRAPHY}
+    for name, text in pages.items():
+        (book / f"{name}.md").write_text(text)
+    (root / "_toc.yml").write_text(TOC)
+    (root / "pyproject.toml").write_text('[project]\nname = "tiny"\nversion = "1"\n')
+    (root / "requirements.lock").write_text("numpy==2.4.6\n")
+    (book / "claims.toml").write_text(CLAIMS)
+    (book / "timings.json").write_text(json.dumps({"chapter": 5}))
+    notebook = jupytext.reads(CHAPTER, fmt="md:myst")
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    for cell, shown in zip(code, outputs(), strict=True):
+        cell.outputs = shown
+    nbformat.write(notebook, root / "_build" / "executed" / "chapter.ipynb")
+    nbformat.write(notebook, book / "chapter.ipynb")
+    return root

@@ -1,0 +1,266 @@
+"""A tiny book in a temporary folder: two chapters that import nothing heavy, and a package."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tools import execute, portable
+from tools.execute import Task
+
+HEAD = """---
+jupytext:
+  formats: md:myst
+  text_representation:
+    extension: .md
+    format_name: myst
+kernelspec:
+  display_name: Python 3
+  language: python
+  name: python3
+---
+"""
+
+WAVES = (
+    HEAD
+    + r"""
+(waves)=
+# Waves
+
+A promise in one sentence, after {cite:t}`kou2023`, in {cpu}`waves`.
+
+```{code-cell} python
+:tags: [parameters]
+
+seed = 0
+mutant = ""
+```
+
+## The setting
+
+The ratio $\SNR = \norm{\mu} / \sigma$ enters
+
+$$
+x_i = y_i \mu + \xi_i
+$$ (waves:x)
+
+as {eq}`waves:x` says, with value {glue:text}`waves.value`.
+
+:::{prf:theorem} Growth
+:label: thm-growth
+
+If $\SNR > 1$ then
+
+$$
+a = b
+$$ (waves:y)
+
+and more.
+:::
+
+```{code-cell} python
+from fltutils import emit
+
+emit.glue("waves.value", f"{0.42 + seed:.2f}")
+```
+
+By {prf:ref}`thm-growth` and {numref}`fig-waves`.
+
+```{code-cell} python
+---
+mystnb:
+  figure:
+    name: fig-waves
+    caption: What $\SNR$ does.
+  image:
+    alt: a line
+---
+emit.figure()
+```
+
+```{code-cell} python
+emit.claim("kou.waves", holds=mutant != "off", margin=9.0)
+```
+
+```{code-cell} python
+:tags: [exercise]
+
+emit.exercise("waves.one", passed=False)
+```
+
+```{code-cell} python
+:tags: [solution, hide-cell]
+
+emit.exercise("waves.one", passed=True)
+```
+"""
+)
+
+TIDES = (
+    HEAD
+    + """
+# Tides
+
+```{code-cell} python
+:tags: [parameters]
+
+seed = 0
+mutant = ""
+```
+
+```{code-cell} python
+from fltutils import emit, tide
+
+emit.claim("kou.tides", holds=mutant != "off", margin=tide.HEIGHT)
+```
+"""
+)
+
+EMIT = '''
+"""MIME outputs by hand."""
+
+from IPython.display import display
+
+PIXEL = (
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
+
+
+def glue(name, value):
+    data = {"application/papermill.record/text/plain": repr(value)}
+    meta = {"scrapbook": {"name": name, "mime_prefix": "application/papermill.record/"}}
+    display(data, metadata=meta, raw=True)
+
+
+def figure():
+    display({"image/png": PIXEL, "text/plain": "<Figure>"}, raw=True)
+
+
+def claim(name, holds, margin):
+    data = {"id": name, "predicted": "1", "measured": "1", "margin": margin, "seeds": 8}
+    data["verdict"] = "holds" if holds else "fails"
+    mime = "application/vnd.fltutils.claim+json"
+    display({"text/plain": f"{name}: {data['verdict']}", mime: data}, raw=True)
+
+
+def exercise(name, passed):
+    mime = "application/vnd.fltutils.exercise+json"
+    display({"text/plain": f"{name}: {passed}", mime: {"id": name, "passed": passed}}, raw=True)
+'''
+
+CLAIMS = """
+[[claim]]
+id = "kou.waves"
+statement = "Waves grow."
+source = "tutorial"
+paper = "kou2023"
+theorem = "Theorem 1"
+chapter = "waves"
+falsifier = "They do not."
+mutant = "off"
+
+[[claim]]
+id = "kou.tides"
+statement = "Tides turn."
+source = "tutorial"
+paper = ""
+theorem = "Theorem 2"
+chapter = "tides"
+falsifier = "They do not."
+mutant = "off"
+
+[[claim]]
+id = "kou.later"
+statement = "Later."
+source = "seminar"
+paper = ""
+theorem = "Theorem 3"
+chapter = "later"
+falsifier = "It does not."
+"""
+
+BIB = r"""
+@inproceedings{kou2023,
+  author = {Kou, Yiwen and Chen, Zixiang and G{\"o}del, Kurt},
+  title = {Benign Overfitting in Two-layer Networks},
+  booktitle = {ICML},
+  year = {2023},
+  eprint = {2303.04145},
+  archiveprefix = {arXiv},
+}
+"""
+
+FILES = {
+    "_toc.yml": "format: jb-book\nroot: index.md\nchapters:\n- file: waves.md\n- file: tides.md\n",
+    "_config.yml": "title: Tiny\n",
+    "requirements.lock": "numpy==2.4.6\n",
+    "pyproject.toml": '[project]\nname = "fltutils"\nversion = "0.1.0"\n',
+    "book/index.md": "# Book\n",
+    "book/waves.md": WAVES,
+    "book/tides.md": TIDES,
+    "book/macros.json": r'{"\\SNR": "\\mathrm{SNR}", "\\norm": "\\lVert #1 \\rVert"}',
+    "book/timings.json": '{"waves": 5, "tides": 5}',
+    "book/claims.toml": CLAIMS,
+    "book/references.bib": BIB,
+    "fltutils/__init__.py": "",
+    "fltutils/emit.py": EMIT,
+    "fltutils/tide.py": "from .moon import HEIGHT\n",
+    "fltutils/moon.py": "HEIGHT = 5.0\n",
+}
+
+
+def plant(root: Path) -> Path:
+    """Write the tiny book's files."""
+    for name, text in FILES.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return root
+
+
+def default_tasks(root: Path) -> list[Task]:
+    """A default run of both chapters."""
+    return [Task(name, {}, root / "_build/executed") for name in ("waves", "tides")]
+
+
+@pytest.fixture(autouse=True)
+def at_home(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No address from CI's environment: a tiny book knows none."""
+    for name in ("GITHUB_REPOSITORY", "GITHUB_SHA"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def tiny(tmp_path: Path) -> Path:
+    """The root of a fresh tiny book."""
+    return plant(tmp_path)
+
+
+@pytest.fixture
+def edit(tiny: Path) -> Callable[[str, str, str], None]:
+    """Replace a piece of text in a file of the tiny book; the piece must be there."""
+
+    def replace(name: str, old: str, new: str) -> None:
+        text = (tiny / name).read_text()
+        assert old in text, f"{old!r} is not in {name}"
+        (tiny / name).write_text(text.replace(old, new))
+
+    return replace
+
+
+@pytest.fixture(scope="session")
+def executed_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The tiny book, executed and with its portable notebooks, once a session."""
+    root = plant(tmp_path_factory.mktemp("book"))
+    results = execute.run_all(root, default_tasks(root), jobs=2)
+    assert not execute.failures(results)
+    portable.write(root, ["waves", "tides"])
+    return root
+
+
+@pytest.fixture
+def built(tiny: Path, executed_once: Path) -> Path:
+    """A tiny book as `make book` leaves it."""
+    shutil.copytree(executed_once, tiny, dirs_exist_ok=True)
+    return tiny

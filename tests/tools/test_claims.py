@@ -1,0 +1,131 @@
+"""The claims register, the exercises, the mutants and the fresh seeds: each guard can fail."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tools import claims, fresh, mutants
+from tools.files import ToolError, read_json
+
+Edit = Callable[[str, str, str], None]
+WAVES = "_build/executed/waves.ipynb"
+TIDES = "_build/executed/tides.ipynb"
+
+
+def test_a_sound_book_passes_and_lists_every_claim(built: Path) -> None:
+    claims.collect(built)
+    table = read_json(built / "_build/claims.json")
+    assert [(row["id"], row["verdict"]) for row in table] == [
+        ("kou.waves", "holds"),
+        ("kou.tides", "holds"),
+        ("kou.later", "planned"),
+    ]
+    needed = "id chapter source statement predicted measured margin seeds verdict"
+    assert all(sorted(row) == sorted(needed.split()) for row in table)
+    claims.collect(built, committed=True)
+    assert read_json(built / "_build/claims.json") == table
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "message"),
+    [
+        ("book/claims.toml", 'id = "kou.tides"', 'id = "kou.tide"', "kou.tides is evaluated in"),
+        ("book/claims.toml", 'id = "kou.tides"', 'id = "kou.tide"', "kou.tide is registered, but"),
+        ("book/claims.toml", 'id = "kou.later"', 'id = "kou.tides"', "registered twice"),
+        ("book/claims.toml", 'chapter = "tides"', 'chapter = "waves"', "registered in waves, eval"),
+        ("book/claims.toml", 'source = "seminar"', 'source = "talk"', "has source 'talk'; allowed"),
+        ("book/claims.toml", "falsifier = ", "falsifies = ", "lacks falsifier"),
+        ("book/claims.toml", 'id = "kou.later"', 'id = "a"\nfree = 1', "a has 'free'; allowed"),
+        ("book/claims.toml", 'mutant = "off"', 'expected = "fails"', "gives no reason"),
+        ("book/claims.toml", 'mutant = "off"', 'expected = "f"', "expects 'f'"),
+        (TIDES, "kou.tides", "kou.waves", "kou.waves is evaluated twice"),
+        (TIDES, '"verdict": "holds"', '"verdict": "fails"', "kou.tides fails: predicted 1, meas"),
+        (TIDES, '"margin": 5.0', '"margin": 3.9', "kou.tides: margin 3.9 standard errors, at leas"),
+        (WAVES, '"passed": false', '"passed": true', "exercise waves.one .* the stub passes"),
+        (WAVES, '"passed": true', '"passed": false', "exercise waves.one .* the solution fails"),
+        (WAVES, '"solution"', '"answer"', "checked in a cell tagged neither"),
+        (WAVES, '"solution"', '"exercise"', "the solution is missing"),
+    ],
+)
+def test_each_fault_is_red(
+    built: Path, edit: Edit, file: str, old: str, new: str, message: str
+) -> None:
+    edit(file, old, new)
+    with pytest.raises(ToolError, match=message):
+        claims.collect(built)
+
+
+def test_a_claim_without_margin_is_judged_by_its_verdict_alone(built: Path, edit: Edit) -> None:
+    edit(TIDES, '"margin": 5.0', '"margin": null')
+    claims.collect(built)
+
+
+def test_an_expected_failure_passes_and_a_recovery_is_red(built: Path, edit: Edit) -> None:
+    edit(
+        "book/claims.toml",
+        'theorem = "Theorem 2"',
+        'theorem = ""\nexpected = "fails"\nreason = "r"',
+    )
+    with pytest.raises(ToolError, match=r"kou\.tides holds"):
+        claims.collect(built)
+    edit(TIDES, '"verdict": "holds"', '"verdict": "fails"')
+    claims.collect(built)
+    assert [claim["id"] for claim in mutants.wanted(built)] == ["kou.waves"]
+
+
+def test_mutants_kill_and_survivors_are_named(
+    built: Path, edit: Edit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(built)
+    edit("book/tides.md", 'holds=mutant != "off"', "holds=True")
+    with pytest.raises(ToolError, match=r"^kou\.tides survives its mutant 'off'$"):
+        mutants.main([])
+    assert read_json(built / "_build/mutants.json") == [
+        {"id": "kou.waves", "mutant": "off", "verdict": "fails"},
+        {"id": "kou.tides", "mutant": "off", "verdict": "holds"},
+    ]
+
+
+def test_a_claim_without_mutant_is_red(built: Path, edit: Edit) -> None:
+    edit("book/claims.toml", 'mutant = "off"', "")
+    with pytest.raises(ToolError, match=r"without a mutant: kou\.waves, kou\.tides"):
+        mutants.wanted(built)
+
+
+@pytest.mark.parametrize(
+    ("holds", "code", "told"),
+    [
+        ("True", 0, "2 holds"),
+        ("seed != 7", 0, r"kou\.tides \(book/tides\.md\) fell at seed 7, not at 8 nor 9"),
+        ("seed != 7 and seed != 9", 1, r"kou\.tides .* fell at seed 7, and again at \[9\]"),
+    ],
+)
+def test_a_fresh_seed(
+    built: Path, edit: Edit, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str], holds: str, code: int, told: str,
+) -> None:  # fmt: skip
+    monkeypatch.chdir(built)
+    edit("book/tides.md", 'holds=mutant != "off"', f"holds={holds}")
+    assert fresh.main(["--seed", "7"]) == code
+    assert "fresh seed: 7" in (out := capsys.readouterr().out)
+    assert re.search(told, out)
+    table = read_json(built / "_build/fresh/7/claims.json")
+    assert [row["verdict"] for row in table].count("planned") == 1
+
+
+def test_the_seed_is_drawn_from_the_commit(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fresh.address, "git", lambda *_: "f" * 40)
+    assert fresh.drawn(built) == int("f" * 40, 16) % 10**6
+    monkeypatch.setattr(fresh.address, "git", lambda *_: "0" * 40)
+    assert fresh.drawn(built) == 1
+    monkeypatch.setattr(fresh.address, "git", lambda *_: "")
+    with pytest.raises(ToolError, match="git commit"):
+        fresh.drawn(built)
+
+
+def test_a_seed_that_is_no_number_is_an_error(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(built)
+    with pytest.raises(ToolError, match=r"seed '-3' is not allowed; give a whole number"):
+        fresh.main(["--seed=-3"])

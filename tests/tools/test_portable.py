@@ -1,0 +1,245 @@
+"""Portable notebooks: plain Markdown, never stale, every unknown thing an error with its place."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from tools import chapters as book
+from tools import execute, portable, publish
+from tools.execute import Task
+from tools.files import ToolError, write_atomic
+from tools.labels import read_book
+
+Edit = Callable[[str, str, str], None]
+NAMES = ["waves", "tides"]
+
+
+def rerun(root: Path) -> None:
+    """Execute what changed."""
+    tasks = [Task(name, {}, root / "_build/executed") for name in NAMES]
+    assert not execute.failures(execute.run_all(root, tasks, jobs=2))
+
+
+def prose(root: Path, name: str = "waves") -> str:
+    """All Markdown of a portable notebook."""
+    nb = nbformat.read(root / "book" / f"{name}.ipynb", as_version=4)
+    return "\n\n".join(cell.source for cell in nb.cells if cell.cell_type == "markdown")
+
+
+def converted(root: Path, edit: Edit, text: str) -> str:
+    """What a piece of MyST at the end of the second section becomes."""
+    edit(
+        "book/waves.md",
+        "By {prf:ref}`thm-growth`",
+        f"START\n\n{text}\n\nBy {{prf:ref}}`thm-growth`",
+    )
+    rerun(root)
+    portable.write(root, ["waves"])
+    found = re.search(r"START\n\n(.*?)\n\nBy Theorem", prose(root), re.DOTALL)
+    assert found, prose(root)
+    return found[1]
+
+
+def test_myst_becomes_plain_markdown(built: Path) -> None:
+    text = prose(built)
+    assert "after [Kou et al. (2023)](https://arxiv.org/abs/2303.04145), in 5 s." in text
+    assert r"$\mathrm{SNR} = \lVert \mu \rVert / \sigma$" in text
+    assert "$$\nx_i = y_i \\mu + \\xi_i \\tag{1}\n$$" in text
+    assert "as (1) says, with value 0.42." in text
+    assert "> **Theorem 1 (Growth).**\n>\n> If $\\mathrm{SNR} > 1$ then\n>\n> $$ a = b" in text
+    assert "By Theorem 1 and Figure 1." in text
+    assert "**Figure 1.** What $\\mathrm{SNR}$ does." in text
+    assert "- Y. Kou, Z. Chen and K. Gödel (2023). *Benign Overfitting" in text
+    assert not re.search(r"\{[a-z:]+\}`|^:::|\)=$|\\SNR", text, re.MULTILINE)
+
+
+def test_numbers_are_those_of_the_site(built: Path) -> None:
+    toc = (
+        "format: jb-book\nroot: index.md\nparts:\n- numbered: 1\n  chapters:\n"
+        "  - file: tides.md\n  - file: waves.md\n"
+    )
+    (built / "_toc.yml").write_text(toc)
+    portable.write(built, ["waves"])
+    assert "\\tag{2.1}\n$$\n\nas (2.1) says" in prose(built)
+    assert "By Theorem 2.1 and Figure 2.1." in prose(built)
+    (built / "_config.yml").write_text("sphinx: {config: {math_numfig: false}}")
+    portable.write(built, ["waves"])
+    assert "as (1) says" in prose(built)
+    assert "By Theorem 2.1 and Figure 2.1." in prose(built)
+
+
+def test_the_notebook_is_plain_data(built: Path) -> None:
+    nb = nbformat.read(built / "book/waves.ipynb", as_version=4)
+    code = [cell for cell in nb.cells if cell.cell_type == "code"]
+    assert code[0].metadata.tags == ["install"]
+    assert code[1].metadata.tags == ["parameters"]
+    hidden = next(cell for cell in code if "hide-cell" in book.tags(cell))
+    assert hidden.metadata.jupyter == {"source_hidden": True, "outputs_hidden": True}
+    assert sorted(nb.metadata) == ["kernelspec", "language_info"]
+    assert str(built) not in nbformat.writes(nb)
+
+
+@pytest.mark.parametrize(
+    ("myst", "plain"),
+    [
+        (":::{admonition} To *see*\n:class: tip\nHere.\n:::", "> **To *see***\n>\n> Here."),
+        ("```{note}\nHere.\n```", "> **Note**\n>\n> Here."),
+        (
+            "::::{dropdown} A hint\n:::{tip}\nTry $\\SNR$.\n:::\n::::",
+            "<details>\n<summary><b>A hint</b></summary>\n\n"
+            "> **Tip**\n>\n> Try $\\mathrm{SNR}$.\n\n</details>",
+        ),
+        (
+            ":::::{grid} 2\n:gutter: 2\n::::{grid-item-card} One\n:link: tides\n:link-type: doc\n"
+            "Text.\n::::\n:::::",
+            "**[One](tides.ipynb)**\n\nText.",
+        ),
+        (
+            ":::{list-table} Sizes\n:header-rows: 1\n\n* - a\n  - $\\SNR$\n* - 1\n  - 2\n:::",
+            "**Sizes**\n\n| a | $\\mathrm{SNR}$ |\n| --- | --- |\n| 1 | 2 |",
+        ),
+        (":::{prf:proof}\nClear.\n:::", "*Proof.*\n\nClear. ∎"),
+        ("```{math}\n:label: waves:z\nz = 1\n```", "$$\nz = 1 \\tag{3}\n$$"),
+        ("```python\n{ref}`kept` = $\\SNR$\n```", "```python\n{ref}`kept` = $\\SNR$\n```"),
+        ("`{ref}` and `$\\SNR$` stay", "`{ref}` and `$\\SNR$` stay"),
+        ("- a\n\n  $$\n  \\SNR\n  $$\n\n  b", "- a\n\n  $$\n  \\mathrm{SNR}\n  $$\n\n  b"),
+        ("See {ref}`waves`, {doc}`tides`.", "See Waves, [Tides](tides.ipynb)."),
+        ("See [there](tides.md) and [here](#waves).", "See [there](tides.ipynb) and here."),
+        ("{cite:p}`kou2023`.", "([Kou et al., 2023](https://arxiv.org/abs/2303.04145))."),
+        ("```{raw} html\n<hr>\n```", "*The website shows an interactive part here.*"),
+        ("Word[^a].\n\n[^a]: A note.", "Word<sup>1</sup>.\n\n<sup>1</sup>  A note."),
+        ("{numref}`Fig. %s <fig-waves>` costs \\$5", "Fig. 1 costs \\$5"),
+        ("% a comment\nText", "Text"),
+    ],
+)  # fmt: skip
+def test_each_form(built: Path, edit: Edit, myst: str, plain: str) -> None:
+    assert converted(built, edit, myst) == plain
+
+
+@pytest.mark.parametrize(
+    ("myst", "message"),
+    [
+        ("$\\SRN$", "SRN"),
+        ("$$\n\\frac{a\n$$", "KaTeX parse error"),
+        ("$\\norm$", "an argument is missing"),
+        (":::{theorem} X\nText.\n:::", r"unknown directive \{theorem\}"),
+        (":::{prf:theorm} X\nText.\n:::", r"unknown directive \{prf:theorm\}"),
+        ("::::{note}\nText.", "never closed"),
+        ("{reff}`waves`", r"unknown role \{reff\}"),
+        ("{glue:text}`waves.valu`", "undefined glue 'waves.valu'; this chapter glues waves.value"),
+        ("{cite:t}`kou2024`", "undefined citation 'kou2024'"),
+        ("{eq}`waves:q`", "undefined label 'waves:q'"),
+        ("{doc}`wave`", "no page 'wave'"),
+        ("{cpu}`wave`", "timings.json has no 'wave'"),
+        ("![A line seen from above](gone.png)", "there is no file"),
+        ("Text\n\n\\begin{align}\na\n\\end{align}", r"write displayed maths as \$\$"),
+    ],
+)
+def test_each_unknown_thing_names_file_and_line(
+    built: Path, edit: Edit, myst: str, message: str
+) -> None:
+    edit("book/waves.md", "as {eq}`waves:x` says", f"{myst}\n\nas {{eq}}`waves:x` says")
+    rerun(built)
+    with pytest.raises(ToolError, match=message) as caught:
+        portable.write(built, ["waves"])
+    first = (built / "book/waves.md").read_text().split(myst)[0].count("\n") + 1
+    places = [int(n) for n in re.findall(r"book/waves\.md:(\d+): ", str(caught.value))]
+    assert places
+    assert all(first <= place <= first + myst.count("\n") for place in places)
+
+
+def test_every_fault_is_told_at_once(built: Path, edit: Edit) -> None:
+    edit("book/waves.md", "as {eq}", "{a}`b` {c}`d` as {eq}")
+    edit("book/tides.md", "# Tides", "# Tides\n\n{e}`f`")
+    rerun(built)
+    with pytest.raises(ToolError) as caught:
+        portable.check(built, NAMES)
+    assert str(caught.value).count("unknown role") == 3
+
+
+def test_a_label_given_twice_is_an_error(built: Path, edit: Edit) -> None:
+    edit("book/waves.md", "$$ (waves:y)", "$$ (waves:x)")
+    with pytest.raises(ToolError, match=r"book/waves\.md:\d+: the label 'waves:x'"):
+        read_book(built)
+
+
+def test_an_up_to_date_book_passes(built: Path) -> None:
+    portable.check(built, NAMES)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("A promise", "The promise"),  # prose
+        ("emit.figure()", "emit.figure( )"),  # code
+        ('\\"waves.value\\", f', '\\"waves.value\\",f'),  # code in a string list
+        ("'0.42'", "'0.43'"),  # an output
+    ],
+)
+def test_a_stale_notebook_is_told_with_its_difference(
+    built: Path, edit: Edit, old: str, new: str
+) -> None:
+    edit("book/waves.ipynb", old, new)
+    with pytest.raises(ToolError, match=r"waves\.ipynb is stale") as caught:
+        portable.check(built, NAMES)
+    lines = str(caught.value).split("\n")
+    assert any(line.startswith("-") and new.strip("'") in line for line in lines)
+    assert any(line.startswith("+") and old.strip("'") in line for line in lines)
+
+
+def test_an_edited_source_makes_the_notebook_stale(built: Path, edit: Edit) -> None:
+    edit("book/waves.md", "A promise", "The promise")
+    with pytest.raises(ToolError, match="stale"):
+        portable.check(built, NAMES)
+
+
+def test_edited_code_must_be_executed_first(built: Path, edit: Edit) -> None:
+    edit("book/waves.md", "emit.figure()", "emit.figure( )")
+    with pytest.raises(ToolError, match=r"waves\.md was not executed in its present state"):
+        portable.check(built, NAMES)
+
+
+def test_a_missing_notebook_is_told(built: Path) -> None:
+    (built / "book/tides.ipynb").unlink()
+    with pytest.raises(ToolError, match=r"tides\.ipynb is missing"):
+        portable.check(built, NAMES)
+
+
+def test_the_address_alone_may_differ(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GITHUB_REPOSITORY", "someone/book")
+    monkeypatch.setenv("GITHUB_SHA", "abc123")
+    portable.check(built, NAMES)
+    portable.write(built, NAMES)
+    address = "git+https://github.com/someone/book@abc123"
+    assert address in (built / "book/waves.ipynb").read_text()
+
+
+def test_another_picture_is_stale_a_rounding_is_not(built: Path) -> None:
+    path = built / "book/waves.ipynb"
+    nb = nbformat.read(path, as_version=4)
+    output = next(o for o in portable.outputs(nb) if "image/png" in o.get("data", {}))
+    light = output.data["image/png"]
+    assert portable.alike(light, light)
+    output.data["image/png"] = "iVBORw0KGgo="
+    write_atomic(path, nbformat.writes(nb) + "\n")
+    with pytest.raises(ToolError, match="stale"):
+        portable.check(built, NAMES)
+
+
+def test_published_notebooks_know_their_address_and_lead_somewhere(
+    built: Path, edit: Edit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(ToolError, match="no address"):
+        publish.publish(built, tmp_path / "out")
+    monkeypatch.setenv("GITHUB_REPOSITORY", "someone/book")
+    monkeypatch.setenv("GITHUB_SHA", "abc")
+    edit("book/waves.md", "A promise", "See [tides](tides.md) and [this](index.md). A promise")
+    publish.publish(built, tmp_path / "out")
+    text = (tmp_path / "out/book/waves.ipynb").read_text()
+    assert "git+https://github.com/someone/book@abc" in text
+    assert "google.com/github/someone/book/blob/published/book/tides.ipynb)" in text
+    assert "(https://github.com/someone/book/blob/abc/book/index.md)" in text
+    assert "(https://arxiv.org/abs/2303.04145)" in text

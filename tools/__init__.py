@@ -1,0 +1,1 @@
+"""Build-time programs of the book; `python -m tools` lists them. Never imported by a chapter."""

@@ -1,0 +1,49 @@
+"""`python -m tools <command> …`, from the top of the repository."""
+
+import importlib
+import signal
+import sys
+from pathlib import Path
+
+from tools.files import ToolError
+
+COMMANDS = {
+    "book": "execute, portable, claims and site: only what has changed",
+    "execute": "run the chapters with papermill into _build/executed",
+    "portable": "write book/<chapter>.ipynb from the executed chapters (--check: compare)",
+    "claims": "check claims and exercises, write _build/claims.json",
+    "site": "render _build/html",
+    "fresh": "run the book at another seed and compare every verdict",
+    "mutants": "run every claim under its mutant: it must fail",
+    "node": "install the node packages of tests/site",
+    "publish": "write the notebooks of the branch that Colab reads",
+    "timings": "write book/timings.json from the last execution",
+    "chromium": "print the path of a usable browser, install one if need be",
+    "address": "print the repository's address and reference",
+}
+
+
+def main() -> int:
+    """Run one command; 1 on a fault of the book, 130 on an interrupt."""
+    if len(sys.argv) < 2 or sys.argv[1] not in COMMANDS:
+        print("usage: python -m tools <command> …\n")
+        print("\n".join(f"  {name:9} {about}" for name, about in COMMANDS.items()))
+        return 2
+    if not Path("_toc.yml").exists():
+        print("error: no _toc.yml here: run this from the top of the repository", file=sys.stderr)
+        return 2
+    for interrupt in (signal.SIGINT, signal.SIGTERM):  # a background shell ignores the first
+        signal.signal(interrupt, signal.default_int_handler)
+    command = importlib.import_module(f"tools.{sys.argv[1]}")
+    try:
+        return int(command.main(sys.argv[2:]) or 0)
+    except ToolError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("\ninterrupted: nothing half-written, run it again", file=sys.stderr)
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,55 @@
+"""The one place that knows where the repository lives and which version this is."""
+
+import os
+import re
+import subprocess
+import tomllib
+from pathlib import Path
+
+
+def project(root: Path) -> dict[str, object]:
+    """The [project] table of pyproject.toml."""
+    table: dict[str, object] = tomllib.loads((root / "pyproject.toml").read_text())["project"]
+    return table
+
+
+def git(root: Path, *command: str) -> str:
+    """What a git command prints; empty where it fails."""
+    done = subprocess.run(["git", "-C", str(root), *command], capture_output=True, text=True)
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def remote(root: Path) -> str | None:
+    """OWNER/NAME of the git remote `origin` on GitHub, if this is the top of such a clone."""
+    if not (root / ".git").exists():
+        return None
+    origin = git(root, "remote", "get-url", "origin")
+    match = re.search(r"github\.com[:/]([\w.-]+/[\w.-]+?)(?:\.git)?/?$", origin)
+    return match[1] if match else None
+
+
+def repository(root: Path) -> str | None:
+    """The book's https address: GITHUB_REPOSITORY, else the git remote, else pyproject.toml."""
+    name = os.environ.get("GITHUB_REPOSITORY") or remote(root)
+    if name:
+        return f"https://github.com/{name}"
+    urls = project(root).get("urls", {})
+    address = urls.get("Repository") if isinstance(urls, dict) else None
+    return address.removesuffix("/").removesuffix(".git") if address else None
+
+
+def reference(root: Path) -> str:
+    """The version: the commit under CI, else the tag of the package's version."""
+    return os.environ.get("GITHUB_SHA") or f"v{project(root)['version']}"
+
+
+def source(root: Path) -> str:
+    """What pip installs the helper package from; empty while the address is unknown."""
+    address = repository(root)
+    return f"git+{address}@{reference(root)}" if address else ""
+
+
+def main(argv: list[str]) -> None:
+    """Print both."""
+    root = Path.cwd()
+    print(repository(root) or "unknown", reference(root))

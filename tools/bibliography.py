@@ -1,0 +1,83 @@
+"""book/references.bib as plain Markdown: "Kou et al. (2023)", with a link where there is one."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from pybtex.database import Entry, Person, parse_file
+from pybtex.richtext import Text
+
+
+@dataclass(frozen=True)
+class Citation:
+    """One work: how prose calls it, its year, its link and its line in the references."""
+
+    authors: str
+    year: str
+    link: str
+    line: str
+
+    def textual(self) -> str:
+        """Kou et al. (2023)."""
+        return self.linked(f"{self.authors} ({self.year})")
+
+    def plain(self) -> str:
+        """Kou et al., 2023."""
+        return self.linked(f"{self.authors}, {self.year}")
+
+    def linked(self, text: str) -> str:
+        """Text as a link to the work."""
+        return f"[{text}]({self.link})" if self.link else text
+
+
+def decode(latex: str) -> str:
+    """LaTeX accents and braces as plain text."""
+    return str(Text.from_latex(latex))
+
+
+def surname(person: Person) -> str:
+    """The family name, with its particle."""
+    return decode(" ".join([*person.prelast_names, *person.last_names]))
+
+
+def full_name(person: Person) -> str:
+    """Initials and family name."""
+    names = [decode(name) for name in [*person.first_names, *person.middle_names]]
+    return " ".join([*(f"{name[0]}." for name in names if name), surname(person)])
+
+
+def joined(names: list[str]) -> str:
+    """Names in a sentence."""
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]])) if names else "Anonymous"
+
+
+def link(entry: Entry) -> str:
+    """Where the work can be read: arXiv, else its DOI, else its address."""
+    fields = entry.fields
+    if "eprint" in fields:
+        return f"https://arxiv.org/abs/{fields['eprint']}"
+    if "doi" in fields:
+        return f"https://doi.org/{fields['doi']}"
+    return str(fields.get("url", ""))
+
+
+def citation(entry: Entry) -> Citation:
+    """An entry of the bibliography in plain words."""
+    persons = entry.persons.get("author") or entry.persons.get("editor") or []
+    short = [surname(person) for person in persons]
+    authors = joined(short) if len(short) < 3 else f"{short[0]} et al."
+    year = str(entry.fields.get("year", "n.d."))
+    venues = ("journal", "booktitle", "school", "publisher", "howpublished")
+    venue = next((decode(entry.fields[name]) for name in venues if name in entry.fields), "")
+    title = decode(entry.fields.get("title", "")).rstrip(".")
+    parts = [f"{joined([full_name(p) for p in persons])} ({year}). *{title}*."]
+    parts += [f"{venue}."] if venue else []
+    address = link(entry)
+    parts += [f"[{address.removeprefix('https://')}]({address})"] if address else []
+    return Citation(authors, year, address, " ".join(parts))
+
+
+def citations(path: Path) -> dict[str, Citation]:
+    """Every work of a BibTeX file by its key."""
+    if not path.exists():
+        return {}
+    return {key: citation(entry) for key, entry in parse_file(str(path)).entries.items()}

@@ -1,0 +1,55 @@
+"""`make book`: execute, portable, claims, site. What has not changed is not done again."""
+
+from pathlib import Path
+
+from tools import address, claims, execute, portable, timings
+from tools import chapters as book
+from tools.files import digest, read_json, write_json
+
+SITE_INPUTS = ("book", "_config.yml", "_toc.yml", "requirements.lock", "tools/site.py")
+DERIVED = {".pyc"}
+
+
+def inputs(root: Path) -> list[Path]:
+    """Every file the site is made from, in a fixed order."""
+    found: list[Path] = []
+    for name in SITE_INPUTS:
+        place = root / name
+        found += [place] if place.is_file() else [p for p in place.rglob("*") if p.is_file()]
+    found += [root / "_build/executed" / f"{name}.ipynb" for name in book.chapters(root)]
+    return sorted(path for path in found if path.suffix not in DERIVED)
+
+
+def site_key(root: Path) -> str:
+    """What the site is made from, in one hash."""
+    paths = inputs(root)
+    names = [str(path.relative_to(root)) for path in paths]
+    where = [address.repository(root) or "", address.reference(root)]
+    return digest([*names, *(path.read_bytes() for path in paths), *where])
+
+
+def main(argv: list[str]) -> int:
+    """Build the book; 1 where a chapter fails."""
+    root = Path.cwd()
+    if code := execute.main(argv):
+        return code
+    if missing_timings(root):
+        timings.main([])
+    portable.main([])
+    claims.main([])
+    key = site_key(root)
+    mark = root / "_build/site.json"
+    if (root / "_build/html/index.html").exists() and read_json(mark) == key:
+        print("site: unchanged, _build/html/index.html")
+        return 0
+    from tools import site  # it loads Sphinx
+
+    if code := site.main([]):
+        return code
+    write_json(mark, key)
+    return 0
+
+
+def missing_timings(root: Path) -> bool:
+    """Whether a chapter has no timing yet (a new chapter gets its first one here)."""
+    return bool(set(book.chapters(root)) - set(read_json(root / "book/timings.json", {})))

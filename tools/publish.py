@@ -1,0 +1,50 @@
+"""The notebooks Colab opens: executed, with this commit to install and whole links."""
+
+import argparse
+import re
+from pathlib import Path
+
+import nbformat
+
+from tools import address, portable
+from tools import chapters as book
+from tools.files import ToolError, write_atomic
+
+BRANCH = "published"
+RELATIVE = re.compile(r"(!?\[[^\]]*\]\()(?![a-z]+:|#)([^)\s]+)\)")
+
+
+def absolute(text: str, name: str, reference: str) -> str:
+    """Markdown whose relative links lead to Colab (notebooks) or GitHub (everything else)."""
+
+    def lead(match: re.Match[str]) -> str:
+        head, goal = match.groups()
+        if goal.endswith(".ipynb"):
+            base = f"https://colab.research.google.com/github/{name}/blob/{BRANCH}/book"
+        elif head.startswith("!"):
+            base = f"https://raw.githubusercontent.com/{name}/{reference}/book"
+        else:
+            base = f"https://github.com/{name}/blob/{reference}/book"
+        return f"{head}{base}/{goal})"
+
+    return RELATIVE.sub(lead, text)
+
+
+def publish(root: Path, folder: Path) -> None:
+    """Write every chapter's notebook under `folder`/book."""
+    repository = address.repository(root)
+    if repository is None:
+        raise ToolError("no address to publish for: see tools/address.py")
+    name = repository.removeprefix("https://github.com/")
+    for chapter, nb in portable.derived(root, book.chapters(root)):
+        for cell in nb.cells:
+            if cell.cell_type == "markdown":
+                cell.source = absolute(cell.source, name, address.reference(root))
+        write_atomic(folder / "book" / f"{chapter}.ipynb", nbformat.writes(nb) + "\n")
+
+
+def main(argv: list[str]) -> None:
+    """Write the notebooks for the branch that Colab reads."""
+    parser = argparse.ArgumentParser(prog="python -m tools publish")
+    parser.add_argument("folder", type=Path)
+    publish(Path.cwd(), parser.parse_args(argv).folder)

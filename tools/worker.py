@@ -1,0 +1,67 @@
+"""One papermill run in a process of its own.
+
+`python -m tools.worker IN OUT PARAMETERS REPORT CWD`
+"""
+
+import json
+import os
+import resource
+import sys
+import threading
+import time
+from pathlib import Path
+
+import nbformat
+import psutil
+from papermill.exceptions import PapermillExecutionError
+from papermill.execute import execute_notebook
+
+
+def follow(parent: int) -> None:
+    """Take the kernel down with us when the process that started us is gone."""
+    while os.getppid() == parent:
+        time.sleep(0.5)
+    for child in psutil.Process().children(recursive=True):
+        child.kill()
+    os._exit(1)
+
+
+def last_cell(target: Path) -> int:
+    """How many code cells of the source had begun (papermill saves at each)."""
+    if not target.exists():
+        return 0
+    cells = [c for c in nbformat.read(target, as_version=4).cells if c.cell_type == "code"]
+    own = [c for c in cells if "injected-parameters" not in c.metadata.get("tags", [])]
+    begun = [i for i, c in enumerate(own, 1) if c.metadata.papermill.start_time]
+    return max(begun, default=0)
+
+
+def main() -> None:
+    """Run the notebook; write what happened, a failure included, to REPORT."""
+    threading.Thread(target=follow, args=[os.getppid()], daemon=True).start()
+    source, target, parameters, report, cwd = sys.argv[1:]
+    start = time.monotonic()
+    failure: dict[str, object] = {}
+    try:
+        execute_notebook(
+            source, target, parameters=json.loads(parameters), kernel_name="python3",
+            progress_bar=False, cwd=cwd,
+        )  # fmt: skip
+    except PapermillExecutionError as error:
+        lines = "\n".join(error.traceback).splitlines()[-12:]
+        failure = {"error": f"{error.ename}: {error.evalue}", "traceback": "\n".join(lines)}
+    except Exception as error:  # a kernel that died, a kernel that never started
+        failure = {"error": f"{type(error).__name__}: {error}", "traceback": ""}
+    if failure:
+        failure["cell"] = last_cell(Path(target))
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    outcome = {
+        "wall_seconds": round(time.monotonic() - start, 2),
+        "cpu_seconds": round(usage.ru_utime + usage.ru_stime, 2),
+        "failure": failure or None,
+    }
+    Path(report).write_text(json.dumps(outcome))
+
+
+if __name__ == "__main__":
+    main()
