@@ -55,7 +55,7 @@ endef
 check: env  ## lint, types and fast unit tests, in less than 30 s
 	$(call stage,lint,$(PY) -m ruff check . && $(PY) -m ruff format --check .)
 	$(call stage,types,$(PY) -m mypy)
-	$(call stage,unit tests,$(PY) -m pytest -q -m "not slow" -n 2 tests)
+	$(call stage,unit tests,$(PY) -m pytest -q -m "not slow and not site" -n 2 tests)
 
 test: env node  ## everything CI runs
 	$(call stage,lint,$(PY) -m ruff check . && $(PY) -m ruff format --check .)

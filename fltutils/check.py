@@ -10,6 +10,13 @@ def _refuse(name: str, value: object, allowed: str) -> ValueError:
     return ValueError(f"{name} = {value!r}: {name} must be {allowed}")
 
 
+def _numbers(name: str, value: ArrayLike, allowed: str) -> np.ndarray:
+    try:
+        return np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise _refuse(name, value, allowed) from None
+
+
 def positive(name: str, value: ArrayLike) -> np.ndarray:
     """Finite numbers > 0, as a float64 array."""
     return at_least(name, value, 0.0, strict=True)
@@ -19,10 +26,7 @@ def at_least(name: str, value: ArrayLike, low: float, *, strict: bool = False) -
     """Finite numbers >= low (> low if strict), as a float64 array."""
     sign = ">" if strict else ">="
     allowed = f"finite and {sign} {low:g}"
-    try:
-        numbers = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise _refuse(name, value, allowed) from None
+    numbers = _numbers(name, value, allowed)
     ok = np.isfinite(numbers) & ((numbers > low) if strict else (numbers >= low))
     if not numbers.size or not ok.all():
         raise _refuse(name, float(numbers[~ok].flat[0]) if numbers.size else value, allowed)
@@ -39,10 +43,35 @@ def count(name: str, value: object, low: int = 1) -> int:
 
 def rate(name: str, value: ArrayLike, below: float) -> np.ndarray:
     """Probabilities in [0, below)."""
-    numbers = at_least(name, value, 0.0)
-    if (numbers >= below).any():
-        raise _refuse(name, float(numbers[numbers >= below].flat[0]), f"in [0, {below:g})")
+    allowed = f"in [0, {below:g})"
+    numbers = _numbers(name, value, allowed)
+    ok = (numbers >= 0) & (numbers < below)
+    if not ok.all():
+        raise _refuse(name, float(numbers[~ok].flat[0]), allowed)
     return numbers
+
+
+def whole(name: str, value: ArrayLike, low: int) -> np.ndarray:
+    """Whole numbers >= low, as an int64 array; 1e6 is one, 2.5 is not."""
+    numbers = at_least(name, value, low)
+    ok = (numbers % 1 == 0) & (numbers <= 2**53)
+    if not ok.all():
+        raise _refuse(name, float(numbers[~ok].flat[0]), f"a whole number from {low} to 2^53")
+    return numbers.astype(np.int64)
+
+
+def finite(name: str, value: np.ndarray) -> None:
+    """An array without nan and infinity."""
+    ok = np.isfinite(value)
+    if not ok.all():
+        raise _refuse(name, float(value[~ok].flat[0]), "finite")
+
+
+def labels(name: str, value: np.ndarray) -> None:
+    """An array of labels."""
+    ok = np.abs(value) == 1
+    if not ok.all():
+        raise _refuse(name, float(value[~ok].flat[0]), "+1 or -1")
 
 
 def one_of(name: str, value: object, allowed: Iterable[str]) -> str:
@@ -60,5 +89,6 @@ def shape(name: str, array: ArrayLike, expected: tuple[int | None, ...]) -> None
         e is None or a == e for a, e in zip(actual, expected, strict=True)
     )
     if not fits:
-        wanted = "(" + ", ".join("any" if e is None else str(e) for e in expected) + ")"
-        raise ValueError(f"{name} has shape {actual}: {name} must have shape {wanted}")
+        wanted = ", ".join("any" if e is None else str(e) for e in expected)
+        wanted += "," if len(expected) == 1 else ""
+        raise ValueError(f"{name} has shape {actual}: {name} must have shape ({wanted})")

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 
 CLAIM = "application/vnd.fltutils.claim+json"
 EXERCISE = "application/vnd.fltutils.exercise+json"
+FAR = 1000  # standard errors; what lies farther is not told apart
 ROUNDING = 1e-12  # below it digits depend on the processor and are not printed
 GLUE = "application/papermill.record/"
 
@@ -52,7 +53,7 @@ def claim(
     below: float | None = None,
     quantity: str,
     predicted: str,
-) -> bool:
+) -> None:
     """Say whether the mean of `measured`, one value a run, is above and below its bounds.
 
     The bounds are fixed in the chapter, not fitted to a seed. The margin is the distance of the
@@ -68,9 +69,9 @@ def claim(
     gaps += [below - mean] if below is not None else []
     holds = bool(np.isfinite(values).all()) and min(gaps) > 0
     rounding = bool((np.abs(values) < ROUNDING).all())
-    margin = (
-        min(gaps) / (spread / math.sqrt(runs)) if holds and spread > 0 and not rounding else None
-    )
+    margin = None
+    if holds and spread > 0 and not rounding:
+        margin = min(FAR, min(gaps) / (spread / math.sqrt(runs)))
     bound = " and ".join(
         f"{word} {number(value)}"
         for word, value in (("above", above), ("below", below))
@@ -89,6 +90,8 @@ def claim(
         "verdict": verdict,
     }
     far = "all runs agree" if margin is None else f"{number(margin, 2)} standard errors"
+    if margin == FAR:
+        far = f"over {FAR} standard errors"
     rows = [
         ("predicted", predicted),
         ("measured", found),
@@ -104,7 +107,6 @@ def claim(
         f"{verdict}</strong> <code>{id}</code></p><dl>{cells}</dl></div>"
     )
     _show({"text/plain": text, "text/html": box, CLAIM: record})
-    return holds
 
 
 def exercise(id: str, passed: bool, hint: str) -> None:

@@ -21,6 +21,7 @@ class SignalNoise(NamedTuple):
     run: torch.Tensor  # (R,)            identity of the run: its random streams
     seed: int  # of the whole batch
     projected: bool  # True: the noise has no component along mu
+    embedded: bool = False  # True: r < d, the axes are not those of R^d
 
     @property
     def X(self) -> torch.Tensor:
@@ -47,8 +48,10 @@ def signal_noise(
     flip (the rate of flipped labels) are numbers or arrays with one entry a run. `runs` is the
     number of runs, or their identities: a run's draw depends on `seed` and its identity only.
     """
-    n, m = check.count("n", n), check.count("m", m)
-    identity = np.atleast_1d(np.arange(check.count("runs", runs)) if np.ndim(runs) == 0 else runs)
+    n, m, seed = check.count("n", n), check.count("m", m), check.count("seed", seed, 0)
+    identity = np.arange(check.count("runs", runs)) if np.ndim(runs) == 0 else runs
+    identity = check.whole("runs", identity, 0)
+    check.shape("runs", identity, (None,))
     R, k = len(identity), 2 * m
 
     def a_run(name: str, values: np.ndarray) -> np.ndarray:
@@ -56,7 +59,7 @@ def signal_noise(
             check.shape(name, values, (R,))
         return np.broadcast_to(values, R)
 
-    dims = a_run("d", check.at_least("d", d, 2)).astype(np.int64)
+    dims = a_run("d", check.whole("d", d, 2))
     norm = a_run("mu", check.at_least("mu", mu, 0.0))
     scale = a_run("sigma", check.positive("sigma", sigma))
     init = a_run("sigma0", check.at_least("sigma0", sigma0, 0.0))
@@ -78,7 +81,9 @@ def signal_noise(
     batch = given(
         signal, xi, y, W0.reshape(R, 2, m, r), y_obs=y_obs, projected=projected, seed=seed
     )
-    return batch._replace(sigma=torch.tensor(scale), run=torch.tensor(identity, dtype=torch.int64))
+    return batch._replace(
+        sigma=torch.tensor(scale), run=torch.tensor(identity), embedded=bool((dims > r).any())
+    )
 
 
 def given(
@@ -104,6 +109,10 @@ def given(
     check.shape("W0", start, (R, 2, None, r))
     observed = labels if y_obs is None else np.array(y_obs, dtype=np.float64)
     check.shape("y_obs", observed, (R, n))
+    for name, array in (("mu", signal), ("xi", patches), ("W0", start)):
+        check.finite(name, array)
+    for name, array in (("y", labels), ("y_obs", observed)):
+        check.labels(name, array)
     return SignalNoise(
         mu=torch.from_numpy(signal),
         xi=torch.from_numpy(patches),
@@ -112,7 +121,7 @@ def given(
         W0=torch.from_numpy(start),
         sigma=torch.full((R,), float(check.positive("sigma", sigma)), dtype=torch.float64),
         run=torch.arange(R),
-        seed=seed,
+        seed=check.count("seed", seed, 0),
         projected=projected,
     )
 

@@ -11,6 +11,7 @@ from fltutils import check, models, span
 from fltutils.train import Snapshot, loss, weights
 
 Tensor = torch.Tensor
+TINY = torch.finfo(torch.float64).tiny
 
 
 def coefficients(W: Tensor, W0: Tensor, X: Tensor) -> Tensor:
@@ -50,20 +51,23 @@ def fresh_margins(s: Snapshot, *, q: int, samples: int = 1000) -> Tensor:
     """y f(x) on fresh data with the true label y, (R, 2 samples).
 
     The network sees fresh noise through <w, xi>, jointly Gaussian with covariance
-    sigma^2 W W' (mu's column left out if the noise is projected), so 2m numbers are drawn a
-    sample, not d. Every draw serves both labels; a run's draws come from its own stream.
+    sigma^2 W W' (W without its part along mu if the noise is projected), so 2m numbers are drawn
+    a sample, not d. Every draw serves both labels; a run's draws come from its own stream.
     """
     samples = check.count("samples", samples)
     W, data = weights(s), s.data
     R, _, m, _ = W.shape
-    seen = W[..., 1:] if data.projected else W
-    root = torch.linalg.qr(seen.flatten(1, 2).transpose(1, 2), mode="r").R  # root' root = W W'
+    mu = data.mu[:, None, None]  # (R, 1, 1, r)
+    along = (W * mu).sum(-1, keepdim=True)  # <w, mu>
+    if data.projected:
+        W = W - along * mu / mu.square().sum(-1, keepdim=True).clamp(min=TINY)
+    root = torch.linalg.qr(W.flatten(1, 2).transpose(1, 2), mode="r").R  # root' root = W W'
+    root = root * torch.where(root.diagonal(dim1=1, dim2=2) < 0, -1.0, 1.0)[..., None]  # unique
     rngs = [span.stream(data.seed, int(i), 2) for i in data.run]
     draws = [torch.from_numpy(rng.standard_normal((samples, root.shape[1]))) for rng in rngs]
     A = data.sigma[:, None, None] * (torch.stack(draws) @ root)  # (R, samples, 2m): <w, xi>
     noise = models.act(A, q).view(R, samples, 2, m).mean(-1)
-    a = (W @ data.mu[:, None, :, None])[..., 0]  # <w, mu>
-    F = [noise + models.act(y * a, q).mean(-1)[:, None] for y in (1.0, -1.0)]
+    F = [noise + models.act(y * along[..., 0], q).mean(-1)[:, None] for y in (1.0, -1.0)]
     return torch.cat([y * (f[..., 0] - f[..., 1]) for y, f in zip((1.0, -1.0), F, strict=True)], 1)
 
 

@@ -47,7 +47,7 @@ def _style(theme: str) -> Any:
         "xtick.color": fore, "ytick.color": fore, "grid.color": grid, "legend.labelcolor": fore,
         "axes.grid": True, "grid.linewidth": 0.6, "axes.axisbelow": True,
         "axes.spines.top": False, "axes.spines.right": False,
-        "font.size": 11, "axes.titlesize": 11, "legend.fontsize": 10, "legend.frameon": False,
+        "font.size": 10, "axes.titlesize": 10, "legend.fontsize": 9, "legend.frameon": False,
         "lines.linewidth": 1.8, "image.cmap": "cividis", "font.family": "DejaVu Sans",
         "mathtext.fontset": "dejavusans", "axes.prop_cycle": cycler(color=cycle),
     }  # fmt: skip
@@ -78,7 +78,7 @@ def show(
     draw: Callable[..., None],
     rows: int = 1,
     cols: int = 1,
-    size: tuple[float, float] = (6.0, 3.7),
+    size: tuple[float, float] = (4.8, 3.1),
 ) -> None:
     """Draw `draw(*axes)` in light and dark and display it as one output."""
     light, dark = (

@@ -26,8 +26,13 @@ def key(function: Callable[..., Any], cell: Cell) -> str:
     code = inspect.getsource(function) + "".join(
         path.read_text() for path in sorted(Path(fltutils.__file__).parent.glob("*.py"))
     )
-    text = json.dumps([code, sorted(cell.items())], default=repr)
+    text = json.dumps([code, sorted(cell.items())], default=_plain)
     return hashlib.sha256(text.encode()).hexdigest()[:24]
+
+
+def _plain(value: Any) -> Any:
+    """An array as a list, entry by entry (its repr leaves entries out); anything else as repr."""
+    return value.tolist() if hasattr(value, "tolist") else repr(value)
 
 
 def write_whole(path: Path, text: str) -> None:
@@ -58,7 +63,9 @@ def sweep(
     def finish(i: int, value: Any) -> None:
         path = paths[i]
         if path is not None:
-            write_whole(path, json.dumps(value))
+            text = json.dumps(value)
+            write_whole(path, text)
+            value = json.loads(text)  # the same whether computed now or read later
         results[i] = value
 
     todo = []
@@ -76,7 +83,9 @@ def sweep(
             for future in as_completed(futures):
                 finish(futures[future], future.result())
         except BaseException:
-            for future in futures:
-                future.cancel()
+            for future, i in futures.items():  # stop the rest, but keep what has finished
+                over = not future.cancel() and future.done() and i not in results
+                if over and future.exception() is None:
+                    finish(i, future.result())
             raise
     return [results[i] for i in range(len(cells))]

@@ -155,15 +155,24 @@ def train(
     rate = check.at_least("eta", eta, 0.0)
     if rate.ndim:
         check.shape("eta", rate, (R,))
-    check.rate("label_noise", label_noise, below=0.5)
+    check.shape("label_noise", check.rate("label_noise", label_noise, below=0.5), ())
     if stop is not None:
-        check.positive("stop", stop)
+        check.shape("stop", check.positive("stop", stop), ())
     if batch is not None and check.count("batch", batch) > n:
         raise ValueError(f"batch = {batch}: batch must be a whole number from 1 to n = {n}")
     noisy = _noisy_labels(data, label_noise, batch) if label_noise or batch else None
 
+    for name, value in options.items():
+        check.rate(name, value, below=1.0 if name.startswith("beta") else float("inf"))
+
     in_span = rule not in SEES_COORDINATES
-    lr = torch.tensor(rate).expand(R).reshape(R, 1, 1, 1)
+    if data.embedded and not in_span:
+        raise ValueError(
+            f"rule = {rule!r}: {rule} sees coordinates, and these data are drawn in r < d of them; "
+            "give it data in R^d (data.given, or d <= 1 + n + 2m)"
+        )
+    eta_of = torch.tensor(rate).expand(R)
+    lr = eta_of.reshape(R, 1, 1, 1)
     labels: list[Any] = [data.y_obs, 1.0]
     here = data
     state: tuple[Tensor, ...] = ()
@@ -172,6 +181,7 @@ def train(
     out_params, out_loss = space.start.clone(), torch.empty(R, dtype=params.dtype)
     out_steps = torch.full((R,), steps)
     rows: dict[str, list[Tensor]] = {name: [] for name in record or {}}
+    latest: dict[str, Tensor] = {}
     times: list[int] = []
 
     for t in range(steps + 1):
@@ -180,18 +190,21 @@ def train(
         if not torch.isfinite(f).all():
             bad = int(which[~torch.isfinite(f).all(1)][0])
             raise FloatingPointError(
-                f"run {bad} diverged at step {t}: eta = {float(lr.flatten()[0]):g} is too large; "
+                f"run {bad} diverged at step {t}: eta = {float(eta_of[bad]):g} is too large; "
                 "try a smaller eta"
             )
         L = loss(f, here.y_obs)
-        if record and t % every == 0:
-            now = Snapshot(A, params, f, here, in_span)
-            times.append(t)
-            for name, recorder in record.items():
-                rows[name].append(_spread(recorder(now), which, rows[name], R))
         done = (L <= stop) if stop is not None else torch.zeros_like(L, dtype=torch.bool)
         if t == steps:
             done = torch.ones_like(done)
+        if record and (t % every == 0 or done.any()):
+            now = Snapshot(A, params, f, here, in_span)
+            for name, recorder in record.items():
+                latest[name] = _spread(recorder(now), which, latest.get(name), R)
+            if t % every == 0:
+                times.append(t)
+                for name, row in latest.items():
+                    rows[name].append(row)
         if done.any():
             out_params[which[done]], out_loss[which[done]] = params[done], L[done]
             out_steps[which[done]] = t
@@ -217,10 +230,10 @@ def train(
     return Trained(last, out_loss, out_steps, history, torch.tensor(times))
 
 
-def _spread(value: Tensor, which: Tensor, before: list[Tensor], R: int) -> Tensor:
+def _spread(value: Tensor, which: Tensor, before: Tensor | None, R: int) -> Tensor:
     """A recorder's row for all R runs: a stopped run keeps its last value."""
-    if len(which) == R:
+    if before is None or len(which) == R:
         return value.clone()
-    row = before[-1].clone()
+    row = before.clone()
     row[which] = value
     return row

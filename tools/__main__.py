@@ -17,6 +17,7 @@ COMMANDS = {
     "mutants": "run every claim under its mutant: it must fail",
     "node": "install the node packages of tests/site",
     "publish": "write the notebooks of the branch that Colab reads",
+    "pictures": "write the front page's picture from an executed chapter",
     "timings": "write book/timings.json from the last execution",
     "chromium": "print the path of a usable browser, install one if need be",
     "address": "print the repository's address and reference",

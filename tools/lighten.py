@@ -44,8 +44,9 @@ def texts(site: Path, *suffixes: str) -> str:
 def used_icons(site: Path) -> set[int]:
     """Code points of the icons that a page, a script or a rule of its own asks for."""
     used = set(ICON_NAME.findall(texts(site, ".html", ".js")))
-    codes = set()
-    for selectors, code in ICON_RULE.findall(texts(site, ".css")):
+    styles = texts(site, ".css")
+    codes = {ord(sign) for sign in styles if "\ue000" <= sign <= "\uf8ff"}  # the private area
+    for selectors, code in ICON_RULE.findall(styles):
         names = set(ICON_NAME.findall(selectors))
         if not names or names & used:
             codes.add(int(code, 16))

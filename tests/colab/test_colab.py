@@ -22,6 +22,7 @@ from packaging.requirements import Requirement
 
 from tools import chapters as book
 from tools import claims
+from tools.execute import THREADS
 from tools.files import digest
 from tools.portable import install_cell
 
@@ -170,6 +171,8 @@ def test_a_committed_notebook_runs_as_in_colab(
     monkeypatch.setenv("JUPYTER_PATH", str(tmp_path / "jupyter"))
     monkeypatch.setenv("FLTUTILS_SOURCE", f"git+file://{package}")
     monkeypatch.delenv("PYTHONPATH", raising=False)
+    for variable in THREADS:  # beside other processes more than one thread a process is slower
+        monkeypatch.setenv(variable, "1")
     before = run(colab, "-c", VERSIONS)
 
     folder = tmp_path / "content"

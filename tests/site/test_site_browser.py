@@ -9,6 +9,8 @@ import pytest
 from playwright.sync_api import Browser, Page
 from site_pages import CHAPTERS, PAGES
 
+from tools.site import build
+
 Visit = Callable[..., tuple[Page, list[str]]]
 Address = Callable[[str, str], str]
 WAYS = ("http", "file")
@@ -153,3 +155,10 @@ def test_paper_is_light_and_unfolded(visit: Visit, address: Address, name: str) 
     assert page.evaluate(state) == ["light", page.locator("details").count()]
     page.evaluate("dispatchEvent(new Event('afterprint'))")
     assert page.evaluate(state) == folded
+
+
+def test_a_margin_note_without_headings_is_quiet(visit: Visit, tiny_book: Path) -> None:
+    """The theme's script expects a list of contents; a page without headings has none."""
+    page, faults = visit((build(tiny_book) / "chapter.html").as_uri())
+    assert page.locator("aside.margin").is_visible()
+    assert not faults

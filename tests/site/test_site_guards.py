@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 import tiny_book as tiny
+from fontTools.ttLib import TTFont
 
 from tools import site
 from tools.files import ToolError
@@ -26,6 +27,14 @@ def test_a_sound_book_builds(tiny_book: Path) -> None:
     assert "0.42" in html
     assert 'id="claim-tiny.one"' in html
     assert not list((tiny_book / "_build").glob("html.*"))
+
+
+def test_icon_fonts_keep_what_is_used(tiny_book: Path) -> None:
+    """Menu, search, download and colour mode are still drawn; two thousand others are gone."""
+    fonts = site.build(tiny_book) / "_static" / "vendor" / "fontawesome" / "webfonts"
+    kept = TTFont(fonts / "fa-solid-900.woff2").getBestCmap()
+    assert {0xF0C9, 0xF002, 0xF019, 0xF042} <= kept.keys()
+    assert (fonts / "fa-solid-900.woff2").stat().st_size < 20_000
 
 
 def test_the_committed_notebooks_give_the_same_pages(tiny_book: Path) -> None:

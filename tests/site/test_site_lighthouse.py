@@ -33,5 +33,6 @@ def test_scores(
     found = json.loads(report.read_text(encoding="utf-8"))
     scores = {key: category["score"] for key, category in found["categories"].items()}
     failed = [a["title"] for a in found["audits"].values() if a.get("score") == 0]
+    print(name, scores)
     assert min(scores.values()) >= LOWEST, f"{name}: {scores} {failed}"
     assert scores.keys() == {"accessibility", "best-practices"}

@@ -75,6 +75,7 @@ def test_an_expected_failure_passes_and_a_recovery_is_red(built: Path, edit: Edi
     assert [claim["id"] for claim in mutants.wanted(built)] == ["kou.waves"]
 
 
+@pytest.mark.slow
 def test_mutants_kill_and_survivors_are_named(
     built: Path, edit: Edit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -94,6 +95,7 @@ def test_a_claim_without_mutant_is_red(built: Path, edit: Edit) -> None:
         mutants.wanted(built)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("holds", "code", "told"),
     [

@@ -49,16 +49,19 @@ def test_nothing_changed_nothing_runs(built: Path) -> None:
     assert ran(built) == set()
 
 
+@pytest.mark.slow
 def test_only_the_changed_chapter_runs(built: Path, edit: Edit) -> None:
     edit("book/tides.md", "seed = 0", "seed = 1")
     assert ran(built) == {"tides"}
 
 
+@pytest.mark.slow
 def test_only_what_imports_a_changed_module_runs(built: Path, edit: Edit) -> None:
     edit("fltutils/moon.py", "5.0", "6.0")  # tides imports tide, which imports moon
     assert ran(built) == {"tides"}
 
 
+@pytest.mark.slow
 def test_a_changed_lock_runs_everything(built: Path, edit: Edit) -> None:
     edit("requirements.lock", "2.4.6", "2.4.7")
     assert ran(built) == {"waves", "tides"}
@@ -82,6 +85,7 @@ def test_executed_notebooks_carry_no_trace_of_the_run(built: Path) -> None:
     assert len({cell.id for cell in nb.cells}) == len(nb.cells)
 
 
+@pytest.mark.slow
 def test_a_failing_cell_is_named_and_the_others_run(built: Path, edit: Edit) -> None:
     edit("book/waves.md", 'emit.claim("kou.waves"', '1 / 0\nemit.claim("kou.waves"')
     edit("book/tides.md", "seed = 0", "seed = 1")
@@ -94,6 +98,7 @@ def test_a_failing_cell_is_named_and_the_others_run(built: Path, edit: Edit) -> 
     assert ran(built) == {"waves"}  # a failure is not remembered as a run
 
 
+@pytest.mark.slow
 def test_a_dying_kernel_is_named(built: Path, edit: Edit) -> None:
     edit("book/waves.md", "emit.figure()", "import os\nos._exit(1)")
     assert "waves: code cell 3 `import os`" in default_run(built)["waves"]["failure"]
@@ -104,6 +109,7 @@ def test_an_unknown_parameter_is_an_error(tiny: Path) -> None:
         execute.run_all(tiny, [Task("waves", {"sed": 3}, tiny / "_build/run")])
 
 
+@pytest.mark.slow
 def test_parameters_reach_the_chapter(built: Path) -> None:
     task = Task("waves", {"seed": 3}, built / "_build/run")
     assert not execute.failures(execute.run_all(built, [task]))
@@ -129,6 +135,7 @@ def wait_for_kernel(process: subprocess.Popen[str]) -> list[psutil.Process]:
     raise AssertionError("no kernel came up")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_an_interrupted_run_leaves_nothing(built: Path, edit: Edit, how: signal.Signals) -> None:
     edit("book/waves.md", "emit.figure()", "import time\ntime.sleep(60)")
@@ -162,6 +169,7 @@ def test_an_unknown_chapter_is_an_error(tiny: Path) -> None:
         book.chosen(tiny, ["wave"])
 
 
+@pytest.mark.slow
 def test_the_command_line_tells_progress_and_time(built: Path, edit: Edit) -> None:
     edit("book/tides.md", "seed = 0", "seed = 1")
     process = command(built, "execute")

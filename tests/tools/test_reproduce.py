@@ -19,12 +19,14 @@ def nbval(root: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=root, env=env, capture_output=True, text=True)
 
 
+@pytest.mark.slow
 def test_what_stands_reproduces(built: Path) -> None:
     done = nbval(built)
     assert done.returncode == 0, done.stdout
     assert "3 passed" in done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("old", "new"),
     [("kou.tides: holds", "kou.tides: held"), ('"verdict": "holds"', '"verdict": 1')],

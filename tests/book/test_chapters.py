@@ -1,0 +1,61 @@
+"""The chapters' sources: code that fits a page, figures with words, prose without typed numbers."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import jupytext
+import pytest
+
+from tools.chapters import chapters
+
+ROOT = Path(__file__).parents[2]
+CHAPTERS = chapters(ROOT)
+
+
+def code_cells(name: str) -> list:
+    notebook = jupytext.read(ROOT / "book" / f"{name}.md")
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_code_is_formatted_at_80_columns(name: str, tmp_path: Path) -> None:
+    for i, cell in enumerate(code_cells(name)):
+        (tmp_path / f"cell_{i:02d}.py").write_text(cell.source + "\n")
+    command = [
+        sys.executable,
+        "-m",
+        "ruff",
+        "format",
+        "--isolated",
+        "--diff",
+        "--line-length",
+        "80",
+    ]
+    run = subprocess.run([*command, str(tmp_path)], capture_output=True, text=True)
+    assert run.returncode == 0, run.stdout
+    wide = [
+        line for cell in code_cells(name) for line in cell.source.splitlines() if len(line) > 84
+    ]
+    assert not wide, "\n".join(wide)
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_every_figure_has_a_name_a_caption_and_a_text_for_the_blind(name: str) -> None:
+    figures = [cell for cell in code_cells(name) if "plots.show(" in cell.source]
+    assert figures
+    for cell in figures:
+        assert cell.source.count("plots.show(") == 1, "one figure a cell"
+        words = cell.metadata.get("mystnb", {})
+        assert re.fullmatch(r"fig-[a-z-]+", words.get("figure", {}).get("name", "")), cell.source
+        assert len(words["figure"].get("caption", "")) > 40, cell.source
+        assert len(words.get("image", {}).get("alt", "")) > 40, cell.source
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_the_first_code_cell_holds_the_parameters(name: str) -> None:
+    first = code_cells(name)[0]
+    assert first.metadata.get("tags") == ["parameters"]
+    for parameter in ("seed", "scale", "mutant"):
+        assert re.search(rf"^{parameter} = ", first.source, re.M)

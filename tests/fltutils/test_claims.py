@@ -1,0 +1,236 @@
+"""A claim's verdict, margin and record; glue in myst-nb's own format; exercises."""
+
+import builtins
+import json
+import math
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fltutils import claims
+
+Shown = list[tuple[dict[str, Any], dict[str, Any]]]
+
+
+@pytest.fixture
+def shown(monkeypatch: pytest.MonkeyPatch) -> Shown:
+    """What is displayed, bundle and metadata."""
+    outputs: Shown = []
+
+    def display(bundle: dict[str, Any], *, raw: bool, metadata: dict[str, Any]) -> None:
+        assert raw
+        outputs.append((bundle, metadata))
+
+    monkeypatch.setattr(builtins, "display", display, raising=False)
+    return outputs
+
+
+def evaluate(shown: Shown, measured: Any, **bounds: float) -> dict[str, Any]:
+    """The record of one claim."""
+    claims.claim("a.b", measured, quantity="size", predicted="<2 & more", **bounds)
+    ((bundle, metadata),) = shown
+    shown.clear()
+    record: dict[str, Any] = bundle[claims.CLAIM]
+    assert metadata == {}
+    assert set(bundle) == {"text/plain", "text/html", claims.CLAIM}
+    assert bundle["text/plain"].startswith(f"a.b: {record['verdict'].upper()}\n")
+    assert f'class="claim {record["verdict"]}" id="claim-a.b"' in bundle["text/html"]
+    json.dumps(record, allow_nan=False)
+    return record
+
+
+def test_the_record_of_a_claim(shown: Shown) -> None:
+    assert evaluate(shown, [1.0, 1.2, 1.1, 0.9], above=0.5, below=2) == {
+        "id": "a.b",
+        "predicted": "<2 & more",
+        "measured": "size: 1.05 ± 0.13",
+        "bound": "above 0.500 and below 2.00",
+        "margin": 8.52,  # (1.05 - 0.5) / (0.1291 / 2)
+        "seeds": 4,
+        "verdict": "holds",
+    }
+
+
+def test_what_a_reader_sees(shown: Shown) -> None:
+    claims.claim("a.b", [1.0, 3.0], above=1, quantity="size", predicted="<2 & more")
+    ((bundle, _),) = shown
+    assert bundle["text/plain"].splitlines() == [
+        "a.b: HOLDS",
+        "  predicted <2 & more",
+        "  measured  size: 2.00 ± 1.4",
+        "  must be   above 1.00",
+        "  margin    1.0 standard errors",
+        "  runs      2",
+    ]
+    assert bundle["text/html"].startswith('<div class="claim holds" id="claim-a.b">')
+    assert "&lt;2 &amp; more" in bundle["text/html"]
+
+
+@settings(max_examples=100)
+@given(
+    st.lists(st.floats(-100, 100), min_size=2, max_size=6),
+    st.floats(-100, 100),
+    st.floats(-100, 100),
+)
+def test_a_verdict_is_about_the_mean(values: list[float], low: float, high: float) -> None:
+    shown: Shown = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            builtins, "display", lambda b, raw, metadata: shown.append((b, metadata)), raising=False
+        )
+        record = evaluate(shown, values, above=low, below=high)
+    mean = float(np.mean(values))
+    assert (record["verdict"] == "holds") == (low < mean < high)
+    if record["margin"] is not None:
+        assert record["verdict"] == "holds"
+        error = np.std(values, ddof=1) / math.sqrt(len(values))
+        margin = min(mean - low, high - mean) / error
+        assert record["margin"] == pytest.approx(min(margin, claims.FAR), rel=6e-3)
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
+def test_one_value_that_is_not_finite_fails_the_claim(shown: Shown, value: float) -> None:
+    for bounds in ({"above": -1.0}, {"below": 1.0}, {"above": -1.0, "below": 1.0}):
+        record = evaluate(shown, [0.0, 0.1, value], **bounds)
+        assert record["verdict"] == "fails"
+        assert record["margin"] is None
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_no_run_proves_nothing(shown: Shown) -> None:
+    record = evaluate(shown, [], above=-1.0)
+    assert (record["verdict"], record["seeds"]) == ("fails", 0)
+
+
+def test_the_bound_itself_is_not_enough(shown: Shown) -> None:
+    assert evaluate(shown, [1.0, 1.0], above=1.0)["verdict"] == "fails"
+    assert evaluate(shown, [1.0, 1.0], below=1.0)["verdict"] == "fails"
+
+
+def test_runs_that_agree_have_no_margin(shown: Shown) -> None:
+    for measured in (2.0, [2.0], [2.0, 2.0], torch.full((3,), 2.0)):
+        record = evaluate(shown, measured, above=1.0)
+        assert (record["verdict"], record["margin"]) == ("holds", None)
+    assert record["seeds"] == 3
+    assert record["measured"] == "size: 2.00 ± 0"
+
+
+def test_margins_that_are_far_are_not_told_apart(shown: Shown) -> None:
+    for tiny in (1e-9, 1e-11):
+        claims.claim("a.b", [1.0, 1.0 + tiny], above=0.0, quantity="size", predicted="")
+        ((bundle, _),) = shown
+        shown.clear()
+        assert bundle[claims.CLAIM]["margin"] == 1000
+        assert "over 1000 standard errors" in bundle["text/plain"]
+
+
+def test_rounding_errors_are_not_printed(shown: Shown) -> None:
+    """Their digits depend on the processor."""
+    record = evaluate(shown, [3e-15, -2e-16, 8e-16], below=1e-10)
+    assert (record["measured"], record["margin"]) == ("size: 0 to rounding", None)
+    assert record["verdict"] == "holds"
+    assert "rounding" not in evaluate(shown, [3e-11, 1e-15], below=1e-10)["measured"]
+
+
+def test_values_of_any_shape_count_one_by_one(shown: Shown) -> None:
+    record = evaluate(shown, torch.tensor([[1.0, 2.0], [3.0, 4.0]]), above=0.0)
+    assert (record["seeds"], record["measured"]) == (4, "size: 2.50 ± 1.3")
+
+
+def test_a_claim_without_a_bound_is_an_error(shown: Shown) -> None:
+    with pytest.raises(ValueError, match="claim a: give a bound, above or below, or both"):
+        claims.claim("a", [1.0], quantity="", predicted="")
+    assert shown == []
+
+
+@pytest.mark.parametrize(
+    ("x", "text"),
+    [
+        (0.0, "0"), (1e-4, "0.000100"), (1.0, "1.00"), (0.12345, "0.123"), (-0.12345, "-0.123"),
+        (12.345, "12.3"),
+        (999.9, "1000"), (12345.0, "12300"), (math.nan, "nan"), (-math.inf, "-inf"),
+    ],
+)  # fmt: skip
+def test_numbers_as_prose_writes_them(x: float, text: str) -> None:
+    assert claims.number(x) == text
+
+
+@given(st.floats(1e-4, 1e5, exclude_max=True), st.integers(2, 4))
+def test_a_number_is_near_what_it_stands_for(x: float, digits: int) -> None:
+    assert float(claims.number(x, digits)) == pytest.approx(x, rel=5.01 * 10.0**-digits)
+    assert float(claims.number(-x, digits)) == -float(claims.number(x, digits))
+
+
+def test_small_and_large_numbers_are_written_with_a_power() -> None:
+    assert claims.number(1.26e-7, 3) == "1.3e-7"
+    assert claims.number(123456.0, 3) == "1.2e+5"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [("0.42", "0.42"), (0.4242, "0.424"), (torch.tensor(2.0), "2.00")]
+)
+def test_glue_says_what_prose_quotes(shown: Shown, value: Any, text: str) -> None:
+    claims.glue("error", value)
+    assert shown == [
+        (
+            {"application/papermill.record/text/plain": repr(text)},
+            {"scrapbook": {"name": "error", "mime_prefix": "application/papermill.record/"}},
+        )
+    ]
+
+
+@pytest.fixture
+def ipython(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    """An IPython shell of our own, that leaves nothing behind."""
+    from IPython.core.interactiveshell import InteractiveShell
+
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path))
+    hook = sys.displayhook
+    InteractiveShell.instance()
+    yield
+    InteractiveShell.clear_instance()
+    sys.displayhook = hook
+
+
+@pytest.mark.usefixtures("ipython")
+def test_glue_emits_what_myst_nb_emits(shown: Shown, monkeypatch: pytest.MonkeyPatch) -> None:
+    import myst_nb.ext.glue as theirs
+
+    emitted: Shown = []
+    monkeypatch.setattr(
+        theirs, "ipy_display", lambda b, raw, metadata: emitted.append((b, metadata))
+    )
+    theirs.glue("error", "0.42", display=False)
+    claims.glue("error", "0.42")
+    assert shown == emitted
+
+
+@pytest.mark.parametrize("passed", [True, np.True_, False])
+def test_an_exercise_says_what_its_checker_found(shown: Shown, passed: bool) -> None:
+    claims.exercise("a.mine", passed, "Think again.")
+    ((bundle, _),) = shown
+    assert bundle == {
+        "text/plain": "a.mine: correct." if passed else "a.mine: not yet. Think again.",
+        claims.EXERCISE: {"id": "a.mine", "passed": bool(passed)},
+    }
+    assert type(bundle[claims.EXERCISE]["passed"]) is bool  # or JSON refuses it
+
+
+def test_outside_jupyter_the_text_is_printed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delattr(builtins, "display", raising=False)
+    claims.claim("a.b", [2.0], above=1, quantity="size", predicted="2")
+    claims.exercise("a.mine", True, "")
+    claims.glue("silent", 1.0)
+    out = capsys.readouterr().out
+    assert out.startswith("a.b: HOLDS\n")
+    assert out.endswith("a.mine: correct.\n")

@@ -1,0 +1,61 @@
+"""Lines and crossings whose answer is known."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fltutils import fit
+
+x = np.linspace(1.0, 3.0, 9)
+size = st.floats(-100, 100)
+
+
+@given(size, size)
+def test_a_line_is_found_exactly(slope: float, offset: float) -> None:
+    found = fit.line(x, slope * x + offset)
+    assert float(found.slope) == pytest.approx(slope, abs=1e-10)
+    assert float(found.offset) == pytest.approx(offset, abs=1e-10)
+    if abs(slope) > 1e-3:
+        assert float(found.r2) == pytest.approx(1.0)
+
+
+@given(st.integers(0, 999))
+def test_the_fit_is_that_of_numpy(seed: int) -> None:
+    y = np.random.default_rng(seed).standard_normal((3, 2, 9))
+    found = fit.line(x, y)
+    assert found.slope.shape == found.offset.shape == found.r2.shape == (3, 2)
+    for i in np.ndindex(3, 2):
+        slope, offset = np.polyfit(x, y[i], 1)
+        assert found.slope[i] == pytest.approx(slope)
+        assert found.offset[i] == pytest.approx(offset)
+        assert found.r2[i] == pytest.approx(np.corrcoef(x, y[i])[0, 1] ** 2)
+        assert found.r2[i] == pytest.approx(fit.r2_about(y[i], slope * x + offset))
+
+
+def test_entries_that_are_not_finite_are_left_out() -> None:
+    y = 2 * x + 1
+    y[[0, 4]] = np.nan, np.inf
+    assert float(fit.line(x, y).slope) == pytest.approx(2)
+    assert float(fit.line(x, y).r2) == pytest.approx(1)
+    assert np.isnan(fit.line(x, np.full(9, np.nan)).slope)
+
+
+@given(st.floats(1.1, 999.0), st.floats(-0.9, 0.9))
+def test_a_crossing_is_found_on_a_log_axis(at: float, level: float) -> None:
+    """y = level + log(at / x), falling: it passes the level at x = at."""
+    xs = np.geomspace(1.0, 1000.0, 7)
+    assert float(fit.crossing(xs, level + np.log(at / xs), level)) == pytest.approx(at)
+
+
+def test_the_first_fall_counts_and_none_is_nan() -> None:
+    ys = [[1, 0, 1, 0], [0, 1, 1, 0], [1, 1, 1, 1], [0, 0, 0, 0], [0, 1, 1, 1]]
+    found = fit.crossing([1, 10, 100, 1000], ys, 0.5)
+    np.testing.assert_allclose(found, [10**0.5, 10**2.5, np.nan, np.nan, np.nan])
+
+
+def test_a_prediction_explains_all_or_nothing() -> None:
+    y = np.array([0.0, 1.0, 2.0])
+    assert fit.r2_about(y, y) == 1.0
+    assert fit.r2_about(y, np.full(3, 1.0)) == 0.0
+    assert fit.r2_about(y, 2 - y) < 0

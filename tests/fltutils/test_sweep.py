@@ -1,0 +1,197 @@
+"""A sweep: in order, on any executor, resumed without computing anything twice."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import fltutils
+from fltutils.sweep import key, sweep, write_whole
+
+CELLS = [{"n": n, "c": c} for n in (1, 2, 3) for c in (0.5, 2.0)]
+EXPECTED = [{"sum": cell["n"] + cell["c"]} for cell in CELLS]
+
+
+def cell(n: int, c: float) -> dict[str, float]:
+    return {"sum": n + c}
+
+
+def logged(n: int, c: float, log: str) -> dict[str, float]:
+    """A cell that says that it ran."""
+    with open(log, "a") as f:
+        f.write(f"{n} {c}\n")
+    return {"sum": n + c}
+
+
+def test_in_process_without_a_store() -> None:
+    assert sweep(cell, CELLS) == EXPECTED
+    assert sweep(cell, iter(CELLS)) == EXPECTED
+    assert sweep(cell, []) == []
+
+
+@pytest.mark.parametrize("pool", [ThreadPoolExecutor, ProcessPoolExecutor])
+def test_any_executor_gives_the_same_in_the_same_order(
+    pool: Callable[[int], Executor], tmp_path: Path
+) -> None:
+    with pool(2) as executor:
+        assert sweep(cell, CELLS, executor=executor) == EXPECTED
+        assert sweep(cell, CELLS, executor=executor, store=tmp_path) == EXPECTED
+        assert len(list(tmp_path.glob("*.json"))) == len(CELLS)
+        assert sweep(cell, CELLS, executor=executor, store=str(tmp_path)) == EXPECTED
+
+
+def test_cells_that_finish_out_of_order_come_back_in_order() -> None:
+    def slow(i: int) -> int:
+        time.sleep(0.02 * (4 - i))
+        return i
+
+    with ThreadPoolExecutor(4) as executor:
+        assert sweep(slow, [{"i": i} for i in range(4)], executor=executor) == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("threads", [0, 1, 2])
+def test_a_failed_sweep_resumes_and_computes_nothing_twice(threads: int, tmp_path: Path) -> None:
+    calls: list[int] = []
+    broken = [True]
+
+    def fragile(i: int) -> list[int]:
+        calls.append(i)
+        if i == 3 and broken[0]:
+            time.sleep(0.05)
+            raise RuntimeError("the machine is gone")
+        return [i]
+
+    def run() -> list[Any]:
+        cells = [{"i": i} for i in range(6)]
+        if not threads:
+            return sweep(fragile, cells, store=tmp_path)
+        with ThreadPoolExecutor(threads) as executor:
+            return sweep(fragile, cells, store=tmp_path, executor=executor)
+
+    with pytest.raises(RuntimeError, match="the machine is gone"):
+        run()
+    done = {json.loads(path.read_text())[0] for path in tmp_path.iterdir()}
+    assert {0, 1, 2} <= done
+    assert len(set(calls) - {3} - done) <= threads  # at most what was running is lost
+    broken[0] = False
+    first = list(calls)
+    assert run() == [[i] for i in range(6)]
+    assert sorted(calls[len(first) :]) == sorted({0, 1, 2, 3, 4, 5} - done)
+    run()
+    assert len(calls) == len(first) + 6 - len(done)
+
+
+def test_a_killed_sweep_leaves_whole_files_and_resumes(tmp_path: Path) -> None:
+    """A real process, killed as the kernel kills, between and inside cells."""
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import os, signal, sys\n"
+        "from fltutils.sweep import sweep\n"
+        "def cell(i):\n"
+        "    print(i, flush=True)\n"
+        "    if i == int(os.environ['KILLED_AT']):\n"
+        "        os.kill(os.getpid(), signal.SIGKILL)\n"
+        "    return {'value': [i] * 1000}\n"
+        "sweep(cell, [{'i': i} for i in range(6)], store=sys.argv[1])\n"
+    )
+    store = tmp_path / "store"
+    ran: list[str] = []
+    for killed_at in (2, 5, 9):
+        done = subprocess.run(
+            [sys.executable, str(program), str(store)],
+            capture_output=True,
+            text=True,
+            env={**os.environ, "KILLED_AT": str(killed_at)},
+        )
+        assert done.returncode == (-signal.SIGKILL if killed_at < 6 else 0), done.stderr
+        ran.append(" ".join(done.stdout.split()))
+        for path in store.iterdir():
+            assert len(json.loads(path.read_text())["value"]) == 1000
+    assert ran == ["0 1 2", "2 3 4 5", "5"]
+
+
+def test_what_is_computed_is_what_is_read_back(tmp_path: Path) -> None:
+    """Also where JSON has no word for it: a tuple becomes a list at once, not on the second day."""
+
+    def pair(x: float) -> tuple[float, float]:
+        return x, float("nan")
+
+    first, again = (sweep(pair, [{"x": 0.1}], store=tmp_path) for _ in range(2))
+    assert repr(first) == repr(again) == "[[0.1, nan]]"
+
+
+@given(st.floats(allow_nan=False))
+def test_floats_survive_the_store(x: float) -> None:
+    assert json.loads(json.dumps(x)) == x
+
+
+def test_a_write_that_fails_leaves_the_old_file_and_no_part(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "deep" / "result.json"
+    write_whole(path, "old")
+
+    def fail(*_: object) -> None:
+        raise OSError("disk full")
+
+    monkeypatch.setattr(os, "replace", fail)
+    with pytest.raises(OSError, match="disk full"):
+        write_whole(path, "new")
+    assert [p.name for p in path.parent.iterdir()] == ["result.json"]
+    assert path.read_text() == "old"
+
+
+def test_the_key_names_parameters_function_and_package(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def other(n: int, c: float) -> dict[str, float]:
+        return {"sum": c + n}
+
+    base = key(cell, CELLS[0])
+    assert re.fullmatch("[0-9a-f]{24}", base)
+    assert key(cell, dict(reversed(CELLS[0].items()))) == base
+    assert len({key(cell, c) for c in CELLS}) == len(CELLS)
+    assert key(other, CELLS[0]) != base
+    package = tmp_path / "fltutils"
+    package.mkdir()
+    for path in Path(fltutils.__file__).parent.glob("*.py"):
+        (package / path.name).write_text(path.read_text())
+    monkeypatch.setattr(fltutils, "__file__", str(package / "__init__.py"))
+    assert key(cell, CELLS[0]) == base
+    with (package / "rules.py").open("a") as f:
+        f.write("# changed\n")
+    assert key(cell, CELLS[0]) != base
+
+
+@settings(max_examples=10)
+@given(st.integers(0, 4999), st.sampled_from(["numpy", "torch"]))
+def test_the_key_sees_every_entry_of_an_array(at: int, kind: str) -> None:
+    a = np.zeros(5000)
+    b = a.copy()
+    b[at] = 1e-12
+    wrap: Callable[[np.ndarray], Any] = torch.tensor if kind == "torch" else np.array
+    assert key(cell, {"n": wrap(a)}) == key(cell, {"n": wrap(a)})
+    assert key(cell, {"n": wrap(a)}) != key(cell, {"n": wrap(b)})
+
+
+def test_a_change_of_parameters_computes_only_what_is_new(tmp_path: Path) -> None:
+    log = str(tmp_path / "log.txt")
+    cells = [{**c, "log": log} for c in CELLS]
+    sweep(logged, cells[:4], store=tmp_path)
+    sweep(logged, cells, store=tmp_path)
+    sweep(logged, [{**cells[0], "n": 9}], store=tmp_path)
+    ran = Path(log).read_text().split("\n")[:-1]
+    assert ran == [f"{c['n']} {c['c']}" for c in CELLS] + ["9 0.5"]

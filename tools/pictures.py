@@ -1,0 +1,30 @@
+"""The picture of the front page and of the README: one figure of a chapter, in both themes."""
+
+import base64
+from pathlib import Path
+
+import nbformat
+
+from tools.files import ToolError, write_atomic
+
+CHAPTER, FIGURE = "benign_overfitting", "fig-phase-relu"
+
+
+def picture(root: Path, chapter: str, figure: str) -> tuple[bytes, bytes]:
+    """The light and the dark form of a figure, from the executed chapter."""
+    path = root / "_build" / "executed" / f"{chapter}.ipynb"
+    if not path.exists():
+        raise ToolError(f"{path.name} is not executed: run `make book`")
+    for cell in nbformat.read(path, as_version=4).cells:
+        if cell.metadata.get("mystnb", {}).get("figure", {}).get("name") == figure:
+            output = next(o for o in cell.outputs if "image/png" in o.get("data", {}))
+            light, dark = output.data["image/png"], output.metadata["fltutils"]["dark"]
+            return base64.b64decode(light), base64.b64decode(dark)
+    raise ToolError(f"book/{chapter}.md has no figure {figure}")
+
+
+def main(argv: list[str]) -> None:
+    """Write book/_assets/front-light.png and front-dark.png."""
+    root = Path.cwd()
+    for theme, png in zip(("light", "dark"), picture(root, CHAPTER, FIGURE), strict=True):
+        write_atomic(root / "book" / "_assets" / f"front-{theme}.png", png)
