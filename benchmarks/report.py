@@ -60,7 +60,7 @@ def as_json(rows: Iterable[Row]) -> str:
 def least(contenders: Mapping[str, Callable[[], float]], rounds: int) -> dict[str, float]:
     """The least seconds of each contender over some rounds.
 
-    They take turns, so that a busy neighbour slows all of them; the least is what the machine can do.
+    They take turns, so that a busy neighbour slows all of them; the least is what the core can do.
     """
     seconds: dict[str, list[float]] = {name: [] for name in contenders}
     for _ in range(rounds):

@@ -9,6 +9,7 @@ One idea a module:
     rules     one update rule, one function
     train     the batched training loop and its recorders
     measure   gamma, rho, losses, errors
+    lab       one run as pure functions, traced for the pages
     sweep     a map over independent runs, stored as they finish
     fit       lines, crossings and their quality
     claims    a claim, its margin and its verdict, as data

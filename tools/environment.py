@@ -73,7 +73,10 @@ def main() -> None:
             f"error: this book needs Python {OLDEST[0]}.{OLDEST[1]} or newer; {sys.executable} is"
             f" {found}. Say which one to use: make PYTHON=/path/to/python3.11 …"
         )
-    make(Path(__file__).resolve().parents[1])
+    try:
+        make(Path(__file__).resolve().parents[1])
+    except KeyboardInterrupt:
+        sys.exit("\ninterrupted: the next run takes the set-up up again")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,60 @@
+"""The directive of the labs.
+
+    ```{lab} benign_overfitting
+    :alt: what is seen in the figure that stands where the lab cannot run
+    ```
+
+Reads book/labs/<name>.json and writes <feature-lab> around the figure that torch drew with the
+same defaults. The page loads loader.js (0.8 KB); the rest comes when the lab is near.
+"""
+
+import html
+import json
+from typing import Any, ClassVar
+
+from docutils import nodes
+from docutils.parsers.rst import directives
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
+
+from tools.labs import configs
+
+
+class LabDirective(SphinxDirective):
+    """One lab."""
+
+    required_arguments = 1
+    option_spec: ClassVar = {"alt": directives.unchanged_required}
+
+    def run(self) -> list[nodes.Node]:
+        """The element, its configuration and its figure, as HTML."""
+        name = self.arguments[0]
+        try:
+            config = configs.load(name)
+        except ValueError as error:
+            raise self.error(str(error)) from error
+        if "alt" not in self.options:
+            raise self.error(f"lab {name}: the option alt is missing")
+        self.env.note_dependency(str(configs.FOLDER / f"{name}.json"))
+        up = "../" * self.env.docname.count("/")
+        images = "".join(
+            f'<img class="{only}" src="{up}_static/labs/{name}{tail}.png" '
+            f'alt="{html.escape(self.options["alt"])}">'
+            for tail, only in (("", "only-light"), (".dark", "only-dark"))
+        )
+        settings = json.dumps(config, ensure_ascii=False).replace("</", "<\\/")
+        text = (
+            f'<feature-lab id="{name}" model="{config["model"]}">'
+            f'<script type="application/json">{settings}</script>'
+            f"<figure><div>{images}</div><figcaption>{html.escape(config['title'])}: "
+            "the run at the default settings. With scripts on, sliders retrain the network "
+            "here.</figcaption></figure></feature-lab>"
+        )
+        return [nodes.raw("", text, format="html")]
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Register the directive and the loader."""
+    app.add_directive("lab", LabDirective)
+    app.add_js_file("labs/loader.js", defer="defer")
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,414 @@
+"""The component in real browsers: driven by keyboard, its data replayed in torch."""
+
+import asyncio
+import csv
+import functools
+import http.server
+import io
+import json
+import re
+import shutil
+import subprocess
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import FOLDER, apart
+
+from tools.labs import configs
+from tools.labs.models import MODELS
+from tools.labs.replay import replay
+
+LABS = {name: configs.load(name) for name in configs.names()}
+sync_api = pytest.importorskip("playwright.sync_api")
+DATA = "(lab => { const d = lab.data(); return {...d, result: JSON.stringify(d.result, (k, v) =>" \
+    " typeof v === 'number' && !Number.isFinite(v) ? String(v) : v)}; })"  # fmt: skip
+HTML = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>t</title>{head}
+<meta name="viewport" content="width=device-width"><script src="labs/loader.js" defer></script>
+</head><body>{before}<feature-lab id="{id}" model="signal_noise">
+<script type="application/json">{config}</script><figure id="still">a still figure</figure>
+</feature-lab><p>after</p></body></html>"""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with sync_api.sync_playwright() as p:
+        found = shutil.which("chromium")
+        b = p.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        yield b
+        b.close()
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the scripts and one page a lab."""
+    folder = tmp_path_factory.mktemp("site")
+    shutil.copytree(FOLDER, folder / "labs")
+    for name, config in LABS.items():
+        write(folder, name, name, config)
+    write(folder, "far", "far", LABS["decomposition"], before='<div style="height:5000px"></div>')
+    policy = "<meta http-equiv='Content-Security-Policy' content=\"worker-src 'none'\">"
+    write(folder, "policy", "policy", LABS["decomposition"], head=policy)
+    return folder
+
+
+def write(
+    folder: Path, page: str, id: str, config: dict[str, Any], head: str = "", before: str = ""
+) -> None:
+    text = json.dumps(config).replace("</", "<\\/")
+    (folder / f"{page}.html").write_text(HTML.format(id=id, config=text, head=head, before=before))
+
+
+@pytest.fixture(scope="module")
+def address(site: Path) -> Iterator[str]:
+    """The same folder over http."""
+
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    server = http.server.ThreadingHTTPServer(
+        ("127.0.0.1", 0), functools.partial(Quiet, directory=str(site))
+    )
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+
+
+@pytest.fixture
+def page(browser: Any) -> Iterator[Any]:
+    context = browser.new_context(viewport={"width": 1000, "height": 900}, accept_downloads=True)
+    page = context.new_page()
+    page.problems = []
+    page.on("pageerror", lambda e: page.problems.append(str(e)))
+    page.asked = []
+    page.on("request", lambda r: page.asked.append(r.url))
+    yield page
+    assert page.problems == []
+    assert all(re.match(r"file:|blob:|data:|http://127\.0\.0\.1", url) for url in page.asked)
+    context.close()
+
+
+def settled(page: Any) -> dict[str, Any]:
+    """The data of the lab when its last run is done."""
+    page.wait_for_function(
+        "(lab => lab && lab.runner && lab.data().done)(document.querySelector('feature-lab'))"
+    )
+    data = page.eval_on_selector("feature-lab", DATA)
+    data["result"] = json.loads(data["result"])
+    return data
+
+
+def check(data: dict[str, Any], precision: float = 1e-10) -> None:
+    """The data are those of torch for the same seed and parameters."""
+    run = replay(MODELS[data["model"]], data["params"])
+    assert run["times"] == data["result"]["times"]
+    for name, curve in run["curves"].items():
+        assert apart(curve, data["result"]["curves"][name]) < precision, name
+
+
+def press(page: Any, slider: str, *keys: str) -> None:
+    page.locator(f"feature-lab input[name={slider}]").focus()
+    for key in keys:
+        page.keyboard.press(key)
+
+
+@pytest.mark.parametrize("name", LABS)
+@pytest.mark.parametrize("scheme", ["file", "http"])
+def test_each_lab_driven_by_keyboard_is_replayed_by_torch(
+    page: Any, site: Path, address: str, name: str, scheme: str
+) -> None:
+    page.goto(f"file://{site}/{name}.html" if scheme == "file" else f"{address}/{name}.html")
+    first = settled(page)
+    assert first["where"] == "worker"
+    assert first["params"] == LABS[name]["params"]
+    check(first)
+    press(page, "n", "ArrowLeft", "ArrowLeft")
+    press(page, "mu", "PageUp")
+    press(page, "d", "PageUp", "ArrowRight")
+    press(page, "steps", "Home", "ArrowRight")
+    second = settled(page)
+    assert second["params"]["n"] == first["params"]["n"] - 2
+    assert second["params"]["mu"] > first["params"]["mu"]
+    assert second["params"]["d"] > first["params"]["d"]
+    check(second)
+
+
+def test_every_slider_can_be_reached_by_tab_and_is_labelled(page: Any, site: Path) -> None:
+    page.goto(f"file://{site}/benign_overfitting.html")
+    settled(page)
+    names = []
+    for _ in LABS["benign_overfitting"]["sliders"]:
+        page.keyboard.press("Tab")
+        names.append(
+            page.evaluate("document.querySelector('feature-lab').shadowRoot.activeElement.name")
+        )
+    assert names == [s["name"] for s in LABS["benign_overfitting"]["sliders"]]
+    for s in LABS["benign_overfitting"]["sliders"]:
+        slider = page.get_by_role("slider", name=s["label"])
+        assert slider.count() == 1
+        assert slider.get_attribute("aria-valuetext")
+    press(page, "d", "End")
+    data = settled(page)
+    assert data["params"]["d"] == 1e9
+    assert page.locator("input[name=d]").get_attribute("aria-valuetext") == "10⁹"
+    check(data)
+
+
+def test_it_says_what_it_sees(page: Any, site: Path) -> None:
+    page.goto(f"file://{site}/benign_overfitting.html")
+    settled(page)
+    status = page.get_by_role("status")
+    sync_api.expect(status).to_contain_text("above the predicted threshold of order 1")
+    sync_api.expect(status).to_contain_text("the signal won")
+    press(page, "mu", "Home")
+    settled(page)
+    sync_api.expect(status).to_contain_text("below the predicted threshold")
+    sync_api.expect(status).to_contain_text("the noise won")
+
+
+def test_reset_seed_link_and_table(page: Any, site: Path) -> None:
+    page.goto(f"file://{site}/decomposition.html")
+    start = settled(page)
+    press(page, "n", "ArrowRight")
+    page.get_by_role("button", name="New seed").click()
+    changed = settled(page)
+    assert changed["params"] == {**start["params"], "n": start["params"]["n"] + 1, "seed": 2}
+    assert changed["result"]["curves"]["loss"] != start["result"]["curves"]["loss"]
+    link = page.eval_on_selector("feature-lab", "lab => lab.link()")
+    assert link.endswith("decomposition.html?decomposition=seed:2,n:31#decomposition")
+    page.goto(link)
+    assert settled(page)["params"] == changed["params"]
+    page.get_by_text("Table of values").click()
+    rows = page.locator("feature-lab tbody tr")
+    sync_api.expect(rows).to_have_count(len(start["result"]["times"]))
+    page.get_by_role("button", name="Reset").click()
+    again = settled(page)
+    assert again["params"] == start["params"]
+    assert again["result"] == start["result"]
+
+
+def test_a_bad_link_falls_back_to_the_defaults(page: Any, site: Path) -> None:
+    state = "n:9999,mu:oops,seed:-1,sigma:7,d:3000,nothing:1"
+    page.goto(f"file://{site}/decomposition.html?decomposition={state}")
+    assert settled(page)["params"] == LABS["decomposition"]["params"] | {"d": 3000}
+
+
+def test_copy_link_writes_it_or_shows_it(page: Any, site: Path) -> None:
+    page.goto(f"file://{site}/decomposition.html")
+    settled(page)
+    page.evaluate(
+        "() => { navigator.clipboard.writeText = async () => { throw new Error('denied'); }; }"
+    )
+    page.get_by_role("button", name="Copy link").click()
+    shown = page.get_by_label("Link to this state")
+    assert shown.input_value().endswith("decomposition.html#decomposition")
+
+
+def test_the_csv_holds_the_curves(page: Any, site: Path) -> None:
+    page.goto(f"file://{site}/label_noise.html")
+    data = settled(page)
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Download CSV").click()
+    assert download.value.suggested_filename == "label_noise.csv"
+    rows = list(csv.DictReader(io.StringIO(download.value.path().read_text())))
+    curves = data["result"]["curves"]
+    assert [int(r["step"]) for r in rows] == data["result"]["times"]
+    assert [float(r["loss_flipped"]) for r in rows] == curves["loss_flipped"]
+    assert [float(r["rho_3"]) for r in rows] == [v[2] for v in curves["rho"]]
+
+
+def test_the_map_fills_in_and_marks_the_reader(page: Any, site: Path) -> None:
+    page.goto(f"file://{site}/benign_overfitting.html")
+    settled(page)
+    press(page, "steps", "Home")
+    page.wait_for_function(
+        "(l => l.map.cells && l.map.found.length === l.map.cells.length)"
+        "(document.querySelector('feature-lab'))", timeout=60000,
+    )  # fmt: skip
+    data = page.eval_on_selector(
+        "feature-lab", "l => ({cells: l.data().cells, found: l.data().found, p: l.map.params})"
+    )
+    assert len(data["cells"]) == 81
+    for k in (0, 40, 80):
+        run = replay(MODELS["signal_noise"], data["p"] | data["cells"][k])
+        error = data["found"][k]["curves"]["test_error"][0]
+        assert error == pytest.approx(run["curves"]["test_error"][-1], abs=1e-9)
+        ratio = data["found"][k]["values"]["ratio"]
+        y = data["p"] | data["cells"][k]
+        assert ratio == pytest.approx(y["n"] * y["mu"] ** 4 / y["d"], rel=1e-12)
+    assert page.locator("feature-lab .plots circle").count() == 2  # the mark and its legend
+    assert page.get_by_role("img", name="Test error: 81 of 81 cells done").count() == 1
+
+
+def test_without_scripts_the_figure_stays(browser: Any, site: Path) -> None:
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(f"file://{site}/decomposition.html")
+    assert page.locator("#still").is_visible()
+    assert "params" not in page.locator("body").inner_text()
+    context.close()
+
+
+@pytest.mark.parametrize("lost", ["engine.js", "lab.js", "signal_noise.js", "loader.js"])
+def test_if_a_script_is_lost_the_figure_stays(page: Any, address: str, lost: str) -> None:
+    page.route(f"**/{lost}", lambda route: route.abort())
+    page.goto(f"{address}/decomposition.html")
+    page.wait_for_timeout(300)
+    assert page.locator("#still").is_visible()
+
+
+def test_a_lab_far_below_loads_nothing_until_it_is_near(page: Any, address: str) -> None:
+    page.goto(f"{address}/far.html")
+    page.wait_for_timeout(300)
+    assert {u.rsplit("/", 1)[1] for u in page.asked if u.endswith(".js")} == {"loader.js"}
+    page.locator("feature-lab").scroll_into_view_if_needed()
+    check(settled(page))
+
+
+@pytest.mark.parametrize("how", ["no Worker", "policy"])
+def test_without_a_worker_the_page_computes_the_same_in_slices(
+    page: Any, address: str, how: str
+) -> None:
+    if how == "no Worker":
+        page.add_init_script("window.Worker = undefined")
+    page.goto(f"{address}/{'policy' if how == 'policy' else 'decomposition'}.html")
+    data = settled(page)
+    assert data["where"] == "page"
+    check(data)
+    press(page, "n", "ArrowRight")
+    check(settled(page))
+
+
+def test_a_long_run_never_blocks_the_page(page: Any, site: Path) -> None:
+    page.goto(f"file://{site}/label_noise.html")
+    settled(page)
+    page.evaluate("""() => { window.gaps = []; let last = performance.now();
+        const tick = () => { const t = performance.now(); gaps.push(t - last); last = t;
+            setTimeout(tick, 0); }; tick(); }""")
+    press(page, "steps", "End")
+    press(page, "n", "End")
+    check(settled(page))
+    assert page.evaluate("Math.max(...gaps)") < 200
+
+
+def test_print_shows_the_figure(page: Any, site: Path) -> None:
+    page.goto(f"file://{site}/decomposition.html")
+    settled(page)
+    assert not page.locator("#still").is_visible()
+    page.emulate_media(media="print")
+    assert page.locator("#still").is_visible()
+    assert not page.locator("feature-lab .lab").is_visible()
+
+
+def test_phone_and_dark(page: Any, site: Path) -> None:
+    page.set_viewport_size({"width": 360, "height": 700})
+    page.goto(f"file://{site}/benign_overfitting.html")
+    settled(page)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    light = page.eval_on_selector("feature-lab", "l => getComputedStyle(l.$('.lab')).color")
+    page.evaluate("document.documentElement.dataset.theme = 'dark'")
+    page.wait_for_function("document.querySelector('feature-lab').hasAttribute('dark')")
+    assert light != page.eval_on_selector("feature-lab", "l => getComputedStyle(l.$('.lab')).color")
+    page.set_viewport_size({"width": 1100, "height": 700})
+    page.wait_for_function(
+        "document.querySelector('feature-lab').shadowRoot.querySelector('.plots svg[role=img]')"
+        ".getAttribute('width') > 330"
+    )
+
+
+def test_no_legend_stands_on_a_curve(page: Any, site: Path) -> None:
+    page.goto(f"file://{site}/benign_overfitting.html")
+    settled(page)
+    boxes = page.evaluate("""() => [...document.querySelector('feature-lab').shadowRoot
+        .querySelectorAll('.plots > div')].filter(b => b.querySelector('ul')).map(b =>
+        [b.querySelector('ul').getBoundingClientRect().bottom,
+         b.querySelector('svg[role=img]').getBoundingClientRect().top])""")
+    assert boxes
+    assert all(legend <= plot + 0.5 for legend, plot in boxes)
+
+
+def test_the_scripts_of_a_page_are_small() -> None:
+    import gzip
+
+    names = ["loader.js", "engine.js", "lab.js", *(f"{m}.js" for m in MODELS)]
+    sizes = {n: len(gzip.compress((FOLDER / n).read_bytes(), mtime=0)) for n in names}
+    assert sizes["loader.js"] < 1000
+    assert sum(sizes.values()) < 30_000
+
+
+# --- Firefox, over WebDriver BiDi: Debian's package needs no other driver -----------------------
+
+
+async def _firefox(site: Path, profile: Path) -> list[dict[str, Any]]:
+    from tornado.websocket import websocket_connect
+
+    process = subprocess.Popen(
+        ["firefox-esr", "--headless", "--remote-debugging-port", "0", "--profile", str(profile)],
+        stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True,
+    )  # fmt: skip
+    assert process.stderr
+    try:
+        ready = (re.search(r"ws://\S+", line) for line in process.stderr)
+        url = next(m[0] for m in ready if m)
+        socket = await websocket_connect(f"{url}/session")
+        count = 0
+
+        async def ask(method: str, **params: Any) -> Any:
+            nonlocal count
+            count += 1
+            await socket.write_message(
+                json.dumps({"id": count, "method": method, "params": params})
+            )
+            while True:
+                answer = json.loads(await socket.read_message() or "{}")
+                if answer.get("id") == count:
+                    assert answer["type"] == "success", answer
+                    return answer["result"]
+
+        async def read(js: str) -> Any:
+            target = {"context": where}
+            result = await ask("script.evaluate", expression=js, target=target, awaitPromise=True)
+            return result["result"].get("value")
+
+        async def done() -> dict[str, Any]:
+            ready = "(l => !!(l.runner && l.data().done))(document.querySelector('feature-lab'))"
+            for _ in range(200):
+                if await read(ready):
+                    break
+                await asyncio.sleep(0.1)
+            text = await read(f"JSON.stringify({DATA}(document.querySelector('feature-lab')))")
+            data = json.loads(text)
+            data["result"] = json.loads(data["result"])
+            return data
+
+        await ask("session.new", capabilities={})
+        where = (await ask("browsingContext.getTree"))["contexts"][0]["context"]
+        seen = []
+        for name in LABS:
+            await ask("browsingContext.navigate", context=where,
+                      url=f"file://{site}/{name}.html", wait="complete")  # fmt: skip
+            await done()
+            await read("document.querySelector('feature-lab').$('[name=n]').focus()")
+            keys = [{"type": t, "value": "\ue012"} for t in ("keyDown", "keyUp")]  # arrow left
+            await ask("input.performActions", context=where,
+                      actions=[{"type": "key", "id": "keys", "actions": keys}])  # fmt: skip
+            seen.append(await done())
+        await ask("browser.close")
+        return seen
+    finally:
+        process.terminate()
+        process.wait(20)
+
+
+@pytest.mark.skipif(not shutil.which("firefox-esr"), reason="Debian's firefox-esr is not here")
+def test_firefox_too(site: Path, tmp_path: Path) -> None:
+    with ThreadPoolExecutor() as pool:  # playwright holds this thread's event loop
+        seen = pool.submit(asyncio.run, _firefox(site, tmp_path)).result()
+    for name, data in zip(LABS, seen, strict=True):
+        assert data["params"]["n"] == LABS[name]["params"]["n"] - 1
+        assert data["where"] == "worker"
+        check(data)

@@ -1,0 +1,1 @@
+"""Build-time programs of the live labs: the compiler from torch to JavaScript, and its replay."""

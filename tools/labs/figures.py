@@ -1,0 +1,81 @@
+"""The figures that stand where a lab cannot run, drawn from torch: light and dark.
+
+python -m tools.labs.figures writes book/_assets/labs/<lab>.png and <lab>.dark.png.
+"""
+
+import io
+import sys
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+
+matplotlib.use("agg")
+import matplotlib.pyplot as plt
+
+from . import build, configs
+from .models import MODELS
+from .replay import replay
+
+INKS = {
+    "": {"ink": "#1f2328", "a": "#0062a3", "b": "#c14a00", "c": "#00734f", "d": "#8f3f7c"},
+    ".dark": {"ink": "#e6edf3", "a": "#63b8f2", "b": "#f2a154", "c": "#43cf9f", "d": "#df9bd0"},
+}
+LINES = {"theory": ":", "dashed": "--", "solid": "-"}
+
+
+def flat(curve: list[Any]) -> list[float]:
+    """The entries of a curve, whether of numbers or of vectors."""
+    return [v for row in curve for v in row] if isinstance(curve[0], list) else curve
+
+
+def figure(config: dict[str, Any], run: dict[str, Any], ink: dict[str, str]) -> bytes:
+    """The plots of a lab at its defaults, as PNG."""
+    plots = config["plots"]
+    plt.rcParams.update({
+        "text.color": ink["ink"], "axes.edgecolor": ink["ink"],
+        "axes.labelcolor": ink["ink"], "xtick.color": ink["ink"], "ytick.color": ink["ink"],
+        "font.size": 9, "axes.spines.top": False,
+        "axes.spines.right": False,
+    })  # fmt: skip
+    fig, axes = plt.subplots(1, len(plots), figsize=(3 * len(plots), 2.9), layout="constrained")
+    for ax, plot in zip(axes, plots, strict=True):
+        top = max((level["at"] for level in plot.get("levels", [])), default=0.0)
+        for curve in plot["curves"]:
+            y, line = run["curves"][curve["key"]], curve.get("line", "solid")
+            if "where" in curve:
+                group, value = curve["where"]
+                pick = [i for i, v in enumerate(run["curves"][group][0]) if v == value]
+                y = [[row[i] for i in pick] for row in y]
+            if line != "theory":
+                top = max(top, *flat(y))
+            drawn = ax.plot(run["times"], y, LINES[line], color=ink[curve.get("color", "a")],
+                            lw=0.6 if isinstance(y[0], list) else 1.5)  # fmt: skip
+            if drawn:
+                drawn[0].set_label(curve["label"])
+        for level in plot.get("levels", []):
+            ax.axhline(level["at"], color=ink["ink"], ls=":", lw=1, label=level["label"])
+        log = plot.get("scale") == "log"
+        ax.set(xlabel="step", yscale="log" if log else "linear")
+        if not log:
+            ax.set_ylim(plot.get("min"), plot.get("max", 1.05 * top))
+        ax.set_title(plot["title"], fontsize=10)
+        ax.legend(fontsize=7, loc="upper left", bbox_to_anchor=(0, -0.28), frameon=False)
+    out = io.BytesIO()
+    fig.savefig(out, dpi=150, transparent=True)
+    plt.close(fig)
+    return out.getvalue()
+
+
+def main(names: list[str]) -> int:
+    """Write the figures of all labs, or of those named."""
+    for name in names or configs.names():
+        config = configs.load(name)
+        run = replay(MODELS[config["model"]], config["params"])
+        for tail, ink in INKS.items():
+            build.write(Path(build.FOLDER) / f"{name}{tail}.png", figure(config, run, ink))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,61 @@
+"""What the labs can run: the steps of a model, their sizes, and its random arrays.
+
+A linear form {"n": 1, "1": -1} stands for n - 1; its names are parameters of the run.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import torch
+
+from fltutils import lab
+
+Step = Callable[..., dict[str, torch.Tensor]]
+Form = dict[str, int]
+
+
+class Model(NamedTuple):
+    """The description that the page and Python share; every name is an argument of a step."""
+
+    sizes: dict[str, Form]  # named size -> linear form of the parameters
+    draws: dict[str, dict[str, Any]]  # random array -> law, shape and degrees of freedom
+    shapes: Mapping[str, str]  # array -> its named sizes; what is not here is a number
+    init: tuple[Step, ...]  # once, in this order
+    step: tuple[Step, ...]  # every step, in this order
+    measure: tuple[Step, ...]  # at every record
+    trace: Mapping[str, int]  # the sizes to trace with
+    fixtures: tuple[dict[str, float], ...]  # runs that are recorded, at other sizes
+
+
+MODELS = {
+    "signal_noise": Model(
+        sizes={"n": {"n": 1}, "r": {"m": 2}, "k": {"n": 1, "1": 1}, "t": {"1": 400}},
+        draws={
+            "U": {"law": "uniform", "shape": ["n"]},
+            "F": {"law": "uniform", "shape": ["n"]},
+            "Z": {"law": "lower", "shape": ["n", "n"]},
+            "chi": {"law": "chi", "shape": ["n"], "df": {"d": 1, "1": -1}},
+            "V": {"law": "normal", "shape": ["k", "r"]},
+            "B": {"law": "lower", "shape": ["r", "r"]},
+            "chi_w": {"law": "chi", "shape": ["r"], "df": {"d": 1, "n": -1, "1": -1}},
+            "E": {"law": "normal", "shape": ["t", "r"]},
+        },
+        shapes={
+            "U": "n", "F": "n", "Z": "n n", "chi": "n", "V": "k r", "B": "r r", "chi_w": "r",
+            "E": "t r", "s": "n", "y": "n", "a": "r", "A0": "r k", "G": "k k", "S0": "r r",
+            "C": "r k",
+        },
+        init=(lab.prepare, lab.theory_start),
+        step=(lab.descend, lab.theory),
+        measure=(lab.measure,),
+        trace={"n": 11, "r": 6, "k": 12, "t": 17},
+        fixtures=(
+            {"seed": 7, "steps": 60, "n": 20, "m": 4, "d": 300, "mu": 4, "sigma": 1.5,
+             "sigma0": 0.05, "flip": 0.2, "rate": 0.2, "q": 1},
+            {"seed": 8, "steps": 40, "n": 9, "m": 7, "d": 1e9, "mu": 900, "sigma": 1,
+             "sigma0": 0.3, "flip": 0, "rate": 0.1, "q": 3},
+            {"seed": 9, "steps": 40, "n": 31, "m": 2, "d": 50, "mu": 2, "sigma": 1,
+             "sigma0": 0.3, "flip": 0.3, "rate": 0.1, "q": 2.5},
+        ),
+    ),
+}  # fmt: skip
