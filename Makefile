@@ -67,4 +67,4 @@ test: env node  ## everything CI runs
 	$(call stage,nbval: the committed outputs reproduce,$(PY) -m tools reproduce)
 	$(call stage,fresh seed: the verdicts stay,$(PY) -m tools fresh --seed commit)
 	$(call stage,mutants: every claim can fail,$(PY) -m tools mutants)
-	$(call stage,tests,CHROMIUM_PATH="$$($(PY) -m tools chromium)" && export CHROMIUM_PATH && $(PY) -m pytest -n 2 tests)
+	$(call stage,tests,CHROMIUM_PATH="$$($(PY) -m tools chromium)" && export CHROMIUM_PATH && $(PY) -m pytest -n 2 --dist loadfile tests)

@@ -11,7 +11,7 @@ from benchmarks import contenders, report
 from fltutils.sweep import write_whole
 
 BUILD = Path("_build")
-ROUNDS = 5
+ROUNDS = 10
 GIGABYTE = 1e9
 
 

@@ -73,7 +73,7 @@ def torch_loop(a: dict[str, np.ndarray], run: int) -> tuple[float, np.ndarray]:
     start = time.process_time()
     for _ in range(STEPS):
         optimiser.zero_grad()
-        torch.nn.functional.softplus(-y_obs * forward()).mean().backward()  # type: ignore[no-untyped-call]
+        torch.nn.functional.softplus(-y_obs * forward()).mean().backward()
         optimiser.step()
     return time.process_time() - start, forward().detach().numpy()
 
@@ -138,8 +138,8 @@ def _jax_python(build: Path) -> Path:
     if not ready.exists() or ready.read_text() != pins:
         print(f"making {folder} with JAX ...", flush=True)
         venv.create(folder, clear=True, with_pip=True)
-        install = [python, "-m", "pip", "install", "-q", "--disable-pip-version-check"]
-        subprocess.run([*install, "-r", HERE / "requirements.txt"], check=True)
+        pip = [str(python), "-m", "pip", "install", "-q", "--disable-pip-version-check"]
+        subprocess.run([*pip, "-r", str(HERE / "requirements.txt")], check=True)
         ready.write_text(pins)
     return python
 

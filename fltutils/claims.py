@@ -30,7 +30,7 @@ def _show(bundle: dict[str, Any], metadata: dict[str, Any] | None = None) -> Non
 
 
 def number(x: float, digits: int = 3) -> str:
-    """x with `digits` significant digits, as prose writes it."""
+    """x with `digits` significant digits, one less beside a power of ten, as prose writes it."""
     if not math.isfinite(x):
         return str(x)
     if x and not 1e-4 <= abs(x) < 1e5:

@@ -26,9 +26,11 @@ def trim(site: Path) -> None:
 
 def shrink_pictures(site: Path) -> None:
     """Store each PNG with 256 colours where that is smaller: a plot has no more to lose."""
-    for path in site.glob("_images/*.png"):
+    for path in site.rglob("*.png"):
         small = io.BytesIO()
         with Image.open(path) as picture:
+            if picture.convert("RGBA").getchannel("A").getextrema() != (255, 255):
+                continue  # see-through: an icon of the theme
             plain = picture.convert("RGB")
             plain.quantize(256, dither=Image.Dither.NONE).save(small, "PNG", optimize=True)
         if len(small.getvalue()) < path.stat().st_size:

@@ -25,7 +25,10 @@ ADMONITIONS = (
     "seealso",
 )  # fmt: skip
 SILENT = ("bibliography", "tableofcontents", "contents", "index")
-WEBSITE = "*The website shows an interactive part here.*"
+WEBSITE = {
+    "raw": "*The website shows an interactive part here.*",
+    "lab": "*On the website a live lab stands here: its sliders retrain the network in the page.*",
+}
 
 
 @dataclass
@@ -312,8 +315,8 @@ def directive(page: Page, block: Block) -> str:
     name, title = block.name, block.argument
     if name in SILENT:
         return ""
-    if name in ("raw", "lab"):
-        return WEBSITE
+    if name in WEBSITE:
+        return WEBSITE[name]
     if name == "math":
         return display(page, block, block.options.get("label", ""))
     if name in ("code-block", "code", "sourcecode"):

@@ -97,6 +97,7 @@ def run_sphinx(root: Path, output: Path) -> None:
     command += ["--toc", str(root / "_toc.yml"), "--path-output", str(output)]
     command += ["-n", "-W", "--keep-going"]
     environment = os.environ | {"BOOK_REPOSITORY": repository(root), "NO_COLOR": "1"}
+    environment["PYTHONPATH"] = str(Path(__file__).parents[1])  # the labs' directive uses tools
     done = subprocess.run(
         command,
         cwd=root,

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import nbformat
 import psutil
-from papermill.exceptions import PapermillExecutionError
+from papermill.exceptions import PapermillExecutionError, strip_color
 from papermill.execute import execute_notebook
 
 
@@ -48,7 +48,7 @@ def main() -> None:
             progress_bar=False, cwd=cwd,
         )  # fmt: skip
     except PapermillExecutionError as error:
-        lines = "\n".join(error.traceback).splitlines()[-12:]
+        lines = strip_color("\n".join(error.traceback)).splitlines()[-12:]
         failure = {"error": f"{error.ename}: {error.evalue}", "traceback": "\n".join(lines)}
     except Exception as error:  # a kernel that died, a kernel that never started
         failure = {"error": f"{type(error).__name__}: {error}", "traceback": ""}

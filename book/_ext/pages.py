@@ -56,19 +56,19 @@ def cut(text: str) -> str:
     return text[: DESCRIPTION_LENGTH - 1].rsplit(" ", 1)[0] + "…"
 
 
-def sized_images(body: str, images: dict[str, str]) -> str:
+def sized_images(body: str, files: dict[str, Path]) -> str:
     """Give each image its size, so that the page does not jump, and load it when it is near."""
-    files = {Path(name).name: source for source, name in images.items()}
 
     def attributes(match: re.Match[str]) -> str:
-        source = files.get(match["file"])
-        if source is None:
-            return match[0]
-        width, height = imagesize.get(source)
+        folder, _, name = match["place"].partition("/")
+        source = files.get(name) if folder == "_images" else files["_static"] / name
+        width, height = imagesize.get(source) if source else (-1, -1)
         size = f'width="{width}" height="{height}" ' if width > 0 else ""
         return f'<img loading="lazy" decoding="async" {size}{match["rest"]}'
 
-    return re.sub(r'<img (?P<rest>[^>]*?src="_images/(?P<file>[^"]+)")', attributes, body)
+    return re.sub(
+        r'<img (?P<rest>[^>]*?src="(?P<place>_(?:images|static)/[^"]+)")', attributes, body
+    )
 
 
 def mend(body: str) -> str:
@@ -94,8 +94,9 @@ def page_context(
         context["metatags"] += f'\n<meta name="description" content="{text}" />'
     if "kernelspec" in app.env.metadata[page]:
         context["ipynb_source"] = f"{page}.ipynb"
-    images = {str(Path(app.srcdir, k.lstrip("/"))): v for k, v in app.builder.images.items()}
-    context["body"] = mend(sized_images(context["body"], images))
+    files = {v: Path(app.srcdir, k.lstrip("/")) for k, v in app.builder.images.items()}
+    files["_static"] = Path(app.srcdir, "_assets")
+    context["body"] = mend(sized_images(context["body"], files))
 
 
 def setup(app: Sphinx) -> dict[str, Any]:

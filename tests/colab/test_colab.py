@@ -81,8 +81,8 @@ def colab_packages() -> Path:
         run(sys.executable, "-m", "venv", work)
         run(work / "bin/python", "-m", "pip", "install", "--quiet", *wanted)
         (work / "complete").touch()
-        shutil.rmtree(folder, ignore_errors=True)
-        work.rename(folder)
+        if not (folder / "complete").exists():  # another process may have been faster
+            work.rename(folder)
     return next((folder / "lib").glob("python*/site-packages"))
 
 

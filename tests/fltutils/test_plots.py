@@ -33,11 +33,8 @@ def pixels(image: bytes) -> np.ndarray:
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_two_renders_are_the_same_bytes(theme: str) -> None:
     first = png(theme)
-    plt.rcParams["font.size"] = 30  # a reader's settings do not matter
-    try:
+    with mpl.rc_context({"font.size": 30, "lines.marker": "o"}):  # a reader's settings
         assert png(theme) == first
-    finally:
-        mpl.rcdefaults()
     assert first.startswith(PNG)
     assert b"Software" not in first
 
@@ -52,6 +49,7 @@ def test_dark_is_dark_and_light_is_light() -> None:
 
 
 def test_settings_and_theme_are_as_before() -> None:
+    mpl.rcdefaults()
     before = dict(mpl.rcParams)
     png("dark")
     assert dict(mpl.rcParams) == before

@@ -10,7 +10,7 @@ import jupytext
 import nbformat
 from PIL import Image
 
-LINKED = ("_ext", "_assets", "_templates", "macros.json", "references.bib")
+LINKED = ("_ext", "_assets", "_templates", "labs", "macros.json", "references.bib")
 CLAIM = "application/vnd.fltutils.claim+json"
 EXERCISE = "application/vnd.fltutils.exercise+json"
 ALT = "A grey square that stands for a figure of the book"

@@ -93,6 +93,7 @@ def test_a_failing_cell_is_named_and_the_others_run(built: Path, edit: Edit) -> 
     line = (built / "book/waves.md").read_text().split("\n").index("1 / 0")
     failure = results["waves"]["failure"]
     assert f"waves: code cell 4 `1 / 0` (book/waves.md:{line}): ZeroDivisionError" in failure
+    assert "\x1b" not in failure
     assert "failure" not in results["tides"]
     assert execute.report(results) == 1
     assert ran(built) == {"waves"}  # a failure is not remembered as a run

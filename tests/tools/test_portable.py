@@ -8,7 +8,7 @@ import nbformat
 import pytest
 
 from tools import chapters as book
-from tools import execute, portable, publish
+from tools import execute, plain, portable, publish
 from tools.execute import Task
 from tools.files import ToolError, write_atomic
 from tools.labels import read_book
@@ -83,7 +83,7 @@ def test_the_notebook_is_plain_data(built: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("myst", "plain"),
+    ("myst", "markdown"),
     [
         (":::{admonition} To *see*\n:class: tip\nHere.\n:::", "> **To *see***\n>\n> Here."),
         ("```{note}\nHere.\n```", "> **Note**\n>\n> Here."),
@@ -110,13 +110,14 @@ def test_the_notebook_is_plain_data(built: Path) -> None:
         ("See [there](tides.md) and [here](#waves).", "See [there](tides.ipynb) and here."),
         ("{cite:p}`kou2023`.", "([Kou et al., 2023](https://arxiv.org/abs/2303.04145))."),
         ("```{raw} html\n<hr>\n```", "*The website shows an interactive part here.*"),
+        (":::{lab} x\n:alt: y\n:::", plain.WEBSITE["lab"]),
         ("Word[^a].\n\n[^a]: A note.", "Word<sup>1</sup>.\n\n<sup>1</sup>  A note."),
         ("{numref}`Fig. %s <fig-waves>` costs \\$5", "Fig. 1 costs \\$5"),
         ("% a comment\nText", "Text"),
     ],
 )  # fmt: skip
-def test_each_form(built: Path, edit: Edit, myst: str, plain: str) -> None:
-    assert converted(built, edit, myst) == plain
+def test_each_form(built: Path, edit: Edit, myst: str, markdown: str) -> None:
+    assert converted(built, edit, myst) == markdown
 
 
 @pytest.mark.parametrize(

@@ -3,12 +3,13 @@
 import hashlib
 import inspect
 import json
-import os
 import sys
 from pathlib import Path
 from typing import Any
 
 import torch
+
+from tools.files import write_atomic
 
 from .models import MODELS, Model
 from .replay import replay
@@ -46,13 +47,9 @@ def record(model: Model) -> str:
 
 
 def write(path: Path, content: str | bytes) -> None:
-    """Replace a file in one move."""
-    data = content.encode() if isinstance(content, str) else content
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_suffix(".tmp")
-    temporary.write_bytes(data)
-    os.replace(temporary, path)
-    print(f"{path.relative_to(ROOT)}: {len(data)} bytes")
+    """Write a file whole and say so."""
+    write_atomic(path, content)
+    print(f"{path.relative_to(ROOT)}: {path.stat().st_size} bytes")
 
 
 def main(argv: list[str]) -> int:
