@@ -54,7 +54,8 @@ def katex_html(latex: str, display: bool, macros: str) -> str:
     options = {"displayMode": display, "throwOnError": True, "strict": "error"}
     options["macros"] = json.loads(macros)
     node = renderer()
-    assert node.stdin and node.stdout
+    assert node.stdin
+    assert node.stdout
     print(json.dumps({"latex": latex, "options": options}), file=node.stdin, flush=True)
     answer = json.loads(node.stdout.readline())
     if "error" in answer:

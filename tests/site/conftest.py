@@ -24,7 +24,7 @@ from playwright.sync_api import (
 
 Scheme = Literal["light", "dark"]
 HERE = Path(__file__).parent
-ROOT = Path(os.environ.get("BOOK_ROOT", HERE.parents[1]))
+ROOT = HERE.parents[1]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
