@@ -16,4 +16,8 @@ One idea a module:
     plots     one figure in two themes
 """
 
+import torch
+
 __version__ = "0.1.0"
+
+torch.set_num_threads(1)  # the batches are small: two threads mostly wait for each other
