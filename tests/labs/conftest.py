@@ -10,9 +10,23 @@ from typing import Any
 
 import pytest
 
+from tools.node import binary
+
 ROOT = Path(__file__).parents[2]
+HERE = Path(__file__).parent
 sys.path.insert(0, str(ROOT))
 FOLDER = ROOT / "book" / "_assets" / "labs"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What drives a browser, or trains, is too slow for `make check`."""
+    for item in items:
+        if item.path.parent == HERE and item.path.stem in (
+            "test_page",
+            "test_models",
+            "test_configs",
+        ):
+            item.add_marker("slow")
 
 
 @pytest.fixture(scope="session")
@@ -22,7 +36,7 @@ def node() -> Callable[..., list[Any]]:
     def run(scripts: list[str], calls: list[dict[str, Any]]) -> list[Any]:
         text = json.dumps({"folder": str(FOLDER), "scripts": scripts, "calls": calls})
         done = subprocess.run(
-            ["node", str(Path(__file__).with_name("node.js"))],
+            [binary(), str(Path(__file__).with_name("node.js"))],
             input=text, capture_output=True, text=True, check=False,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr

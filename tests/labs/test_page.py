@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 from conftest import FOLDER, apart
 
+from tools.chromium import existing as find
 from tools.labs import configs
 from tools.labs.models import MODELS
 from tools.labs.replay import replay
@@ -36,7 +37,7 @@ HTML = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>t</t
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     with sync_api.sync_playwright() as p:
-        found = shutil.which("chromium")
+        found = find()
         b = p.chromium.launch(executable_path=found, args=["--no-sandbox"])
         yield b
         b.close()
