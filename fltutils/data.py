@@ -86,6 +86,10 @@ def signal_noise(
     )
 
 
+def _float64(a: ArrayLike) -> np.ndarray:
+    return np.array(a.numpy() if isinstance(a, torch.Tensor) else a, dtype=np.float64)
+
+
 def given(
     mu: ArrayLike,
     xi: ArrayLike,
@@ -101,13 +105,13 @@ def given(
 
     mu is (R, r), xi (R, n, r), y and y_obs (R, n), W0 (R, 2, m, r).
     """
-    signal, patches, labels, start = (np.array(a, dtype=np.float64) for a in (mu, xi, y, W0))
+    signal, patches, labels, start = (_float64(a) for a in (mu, xi, y, W0))
     check.shape("xi", patches, (None, None, None))
     R, n, r = patches.shape
     check.shape("mu", signal, (R, r))
     check.shape("y", labels, (R, n))
     check.shape("W0", start, (R, 2, None, r))
-    observed = labels if y_obs is None else np.array(y_obs, dtype=np.float64)
+    observed = labels if y_obs is None else _float64(y_obs)
     check.shape("y_obs", observed, (R, n))
     for name, array in (("mu", signal), ("xi", patches), ("W0", start)):
         check.finite(name, array)
