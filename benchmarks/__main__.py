@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from benchmarks import contenders, pages, report
+from benchmarks import contenders, giant_step, pages, report
 from fltutils.sweep import write_whole
 
 BUILD = Path("_build")
@@ -63,7 +63,7 @@ def main() -> int:
     in_pages = pages.rows()
     if hasattr(os, "sched_setaffinity"):  # all on one core, the processes of JAX too
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
-    rows = compare() + in_pages
+    rows = compare() + giant_step.rows() + in_pages
     write_whole(BUILD / "bench.json", report.as_json(rows))
     print(report.table(rows))
     below = report.missed(rows)

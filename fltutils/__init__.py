@@ -11,6 +11,8 @@ One idea a module:
     measure   gamma, rho, losses, errors
     lab       one run as pure functions, traced for the pages
     sweep     a map over independent runs, stored as they finish
+    hermite   Hermite coefficients, the leap index, the staircase of a target
+    giant     two-layer networks, Gaussian data, large-batch steps
     fit       lines, crossings and their quality
     claims    a claim, its margin and its verdict, as data
     plots     one figure in two themes

@@ -1,5 +1,6 @@
 """The models: random numbers, recorded runs, and the scripts that the build wrote."""
 
+import functools
 import json
 import math
 from typing import Any
@@ -154,3 +155,32 @@ def test_the_labs_step_is_the_step_of_the_chapters() -> None:
         losses = trained.history["L"][:, 0]
         assert apart(losses.tolist(), run["curves"]["loss"]) < 1e-12
         assert apart(trained.last.params.view(2 * m, -1).tolist(), env["C"].tolist()) < 1e-12
+
+
+def test_the_giant_step_is_the_gradient_step_in_explicit_coordinates() -> None:
+    """Three directions and one coordinate a neuron: autograd gives M, and S but for the outside."""
+    from fltutils import giant_lab
+
+    rng = torch.Generator().manual_seed(4)
+    n, p, d = 60, 10, 200
+    draw = functools.partial(torch.randn, generator=rng, dtype=torch.float64)
+    M, L = draw(p, 3) / 3, torch.tril(draw(p, p)) / 3
+    a, b = torch.sign(draw(p)), 2 * (draw(p) > 0).double()
+    X, Z, B, chi = draw(n, 3), draw(n, p), draw(p, p), draw(p).abs() * (d - 3 - p) ** 0.5
+    eta, *c = torch.tensor([2.0 * p, 1.0, 0.5, -1.0, 0.7, 0.3], dtype=torch.float64)
+    S = L @ L.t()
+    got = giant_lab.giant_step(M, S, a, b, X, Z, B, chi, eta, *c)
+
+    inputs = torch.cat([X, Z], 1)
+    W = torch.cat([M, giant_lab.root(S)], 1).requires_grad_()
+    f = torch.relu(inputs @ W.t() + b) @ a / p
+    loss = ((giant_lab.target(X, *c) - f) ** 2).mean() / 2
+    (grad,) = torch.autograd.grad(loss, W)
+    moved = (W - eta * grad).detach()
+    assert torch.allclose(got["M"], moved[:, :3], rtol=1e-10, atol=1e-12)
+
+    slope = (inputs @ W.t() + b > 0).double()
+    pull = ((giant_lab.target(X, *c) - f)[:, None] * slope * a).detach() * eta / (p * n)
+    R = giant_lab.root(pull.t() @ pull) @ (torch.tril(B, -1) + torch.diag(chi))
+    inside = moved[:, 3:] @ moved[:, 3:].t()
+    assert torch.allclose(got["S"], inside + R @ R.t(), rtol=1e-9, atol=1e-11)

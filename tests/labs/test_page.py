@@ -29,7 +29,7 @@ DATA = "(lab => { const d = lab.data(); return {...d, result: JSON.stringify(d.r
     " typeof v === 'number' && !Number.isFinite(v) ? String(v) : v)}; })"  # fmt: skip
 HTML = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>t</title>{head}
 <meta name="viewport" content="width=device-width"><script src="labs/loader.js" defer></script>
-</head><body>{before}<feature-lab id="{id}" model="signal_noise">
+</head><body>{before}<feature-lab id="{id}" model="{model}">
 <script type="application/json">{config}</script><figure id="still">a still figure</figure>
 </feature-lab><p>after</p></body></html>"""
 
@@ -60,7 +60,9 @@ def write(
     folder: Path, page: str, id: str, config: dict[str, Any], head: str = "", before: str = ""
 ) -> None:
     text = json.dumps(config).replace("</", "<\\/")
-    (folder / f"{page}.html").write_text(HTML.format(id=id, config=text, head=head, before=before))
+    (folder / f"{page}.html").write_text(
+        HTML.format(id=id, model=config["model"], config=text, head=head, before=before)
+    )
 
 
 @pytest.fixture(scope="module")
@@ -128,12 +130,13 @@ def test_each_lab_driven_by_keyboard_is_replayed_by_torch(
     assert first["params"] == LABS[name]["params"]
     check(first)
     press(page, "n", "ArrowLeft", "ArrowLeft")
-    press(page, "mu", "PageUp")
+    other = next(s["name"] for s in LABS[name]["sliders"] if s["name"] not in ("n", "d", "steps"))
+    press(page, other, "PageUp")
     press(page, "d", "PageUp", "ArrowRight")
     press(page, "steps", "Home", "ArrowRight")
     second = settled(page)
     assert second["params"]["n"] == first["params"]["n"] - 2
-    assert second["params"]["mu"] > first["params"]["mu"]
+    assert second["params"][other] > first["params"][other]
     assert second["params"]["d"] > first["params"]["d"]
     check(second)
 

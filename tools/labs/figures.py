@@ -38,8 +38,11 @@ def figure(config: dict[str, Any], run: dict[str, Any], ink: dict[str, str]) -> 
         "font.size": 9, "axes.spines.top": False,
         "axes.spines.right": False,
     })  # fmt: skip
-    fig, axes = plt.subplots(1, len(plots), figsize=(3 * len(plots), 2.9), layout="constrained")
-    for ax, plot in zip(axes, plots, strict=True):
+    width = max(5.0, 3 * len(plots))
+    fig, axes = plt.subplots(
+        1, len(plots), figsize=(width, 2.9), layout="constrained", squeeze=False
+    )
+    for ax, plot in zip(axes[0], plots, strict=True):
         top = max((level["at"] for level in plot.get("levels", [])), default=0.0)
         for curve in plot["curves"]:
             y, line = run["curves"][curve["key"]], curve.get("line", "solid")

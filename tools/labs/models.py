@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from fltutils import lab
+from fltutils import giant_lab, lab
 
 Step = Callable[..., dict[str, torch.Tensor]]
 Form = dict[str, int]
@@ -26,6 +26,8 @@ class Model(NamedTuple):
     trace: Mapping[str, int]  # the sizes to trace with
     fixtures: tuple[dict[str, float], ...]  # runs that are recorded, at other sizes
 
+
+STEPS = (1, 2, 3, 4)  # giant steps, each on its own batch
 
 MODELS = {
     "signal_noise": Model(
@@ -56,6 +58,37 @@ MODELS = {
              "sigma0": 0.3, "flip": 0, "rate": 0.1, "q": 3},
             {"seed": 9, "steps": 40, "n": 31, "m": 2, "d": 50, "mu": 2, "sigma": 1,
              "sigma0": 0.3, "flip": 0.3, "rate": 0.1, "q": 2.5},
+        ),
+    ),
+    "giant_steps": Model(
+        sizes={"n": {"n": 1}, "h": {"h": 1}, "p": {"h": 2}, "c": {"1": 3}},
+        draws={
+            "V": {"law": "normal", "shape": ["h", "c"]},
+            "B0": {"law": "lower", "shape": ["h", "h"]},
+            "chi0": {"law": "chi", "shape": ["h"], "df": {"d": 1, "1": -3}},
+            "U": {"law": "uniform", "shape": ["h"]},
+            "F": {"law": "uniform", "shape": ["h"]},
+        }
+        | {f"X{t}": {"law": "normal", "shape": ["n", "c"]} for t in STEPS}
+        | {f"Z{t}": {"law": "normal", "shape": ["n", "p"]} for t in STEPS}
+        | {f"B{t}": {"law": "lower", "shape": ["p", "p"]} for t in STEPS}
+        | {
+            f"chi{t}": {"law": "chi", "shape": ["p"], "df": {"d": 1, "1": -3, "h": -2}}
+            for t in STEPS
+        },
+        shapes={"V": "h c", "B0": "h h", "chi0": "h", "U": "h", "F": "h", "M": "p c", "S": "p p",
+                "a": "p", "b": "p"}
+        | {f"X{t}": "n c" for t in STEPS} | {f"Z{t}": "n p" for t in STEPS}
+        | {f"B{t}": "p p" for t in STEPS} | {f"chi{t}": "p" for t in STEPS},
+        init=(giant_lab.start,),
+        step=(giant_lab.giant_step, giant_lab.next_batch),
+        measure=(giant_lab.cosines,),
+        trace={"n": 17, "h": 5, "p": 10, "c": 3},
+        fixtures=(
+            {"seed": 7, "steps": 3, "n": 90, "h": 4, "d": 60, "bias": 4, "rate": 3, "linear1": 1,
+             "linear2": 1, "square1": 1, "square2": -1, "cross": 0},
+            {"seed": 8, "steps": 4, "n": 40, "h": 6, "d": 100, "bias": 0, "rate": 1, "linear1": 0.5,
+             "linear2": 0, "square1": 0, "square2": 1, "cross": 1},
         ),
     ),
 }  # fmt: skip

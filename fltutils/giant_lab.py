@@ -1,0 +1,103 @@
+"""Giant steps as pure functions of tensors: the steps that the page of the staircase runs.
+
+They are `fltutils.giant` for one small network, traced like `fltutils.lab`; a test holds a step
+equal to the gradient that autograd takes. For its dynamics a network is its overlaps
+M = <w_i, w*_k> (p, 3) with two directions of the target and a third that the target ignores, and
+the Gram matrix S (p, p) of what its weights have beside them. A fresh batch is seen through
+x_k = X (n, 3) and <w_i, x> = M X' + L Z', S = L L', Z (n, p) standard Gaussian. The gradient's
+part outside has covariance K between neurons in each of the d - 3 - p coordinates that are left;
+its Gram matrix is R B B' R', R R' = K, B lower triangular (Bartlett). So d is a number.
+"""
+
+import torch
+
+Tensor = torch.Tensor
+
+
+def target(
+    X: Tensor, linear1: Tensor, linear2: Tensor, square1: Tensor, square2: Tensor, cross: Tensor
+) -> Tensor:
+    """y = l1 x1 + l2 x2 + s1 H2(x1) + s2 H2(x2) + c x1 x2."""
+    x1, x2 = X[:, 0], X[:, 1]
+    squares = square1 * (x1 * x1 - 1) + square2 * (x2 * x2 - 1)
+    return linear1 * x1 + linear2 * x2 + squares + cross * x1 * x2
+
+
+def start(
+    V: Tensor, B0: Tensor, chi0: Tensor, U: Tensor, F: Tensor, bias: Tensor, rate: Tensor
+) -> dict[str, Tensor]:
+    """Rows uniform on the sphere, signs a, biases 0 or `bias`; mirrored, so that f = 0."""
+    W = torch.tril(B0, -1) + torch.diag(chi0)
+    length = torch.sqrt((V * V).sum(1, keepdim=True) + (W * W).sum(1, keepdim=True))
+    M, W, a = V / length, W / length, torch.sign(U - 0.5)
+    b = torch.where(F > 0.5, bias, 0 * bias)
+    both = torch.cat([W, W])
+    return {
+        "M": torch.cat([M, M]),
+        "S": both @ both.t(),
+        "a": torch.cat([a, -a]),
+        "b": torch.cat([b, b]),
+        "eta": 2 * V.shape[0] * rate,
+    }
+
+
+def root(S: Tensor) -> Tensor:
+    """L with L L' = S up to 1e-8 of its size: mirrored neurons make S singular."""
+    size = torch.diagonal(S).mean()
+    return torch.linalg.cholesky(S + 1e-8 * size * torch.diag(torch.ones_like(S[0])))
+
+
+def giant_step(
+    M: Tensor, S: Tensor, a: Tensor, b: Tensor, X1: Tensor, Z1: Tensor, B1: Tensor, chi1: Tensor,
+    eta: Tensor, linear1: Tensor, linear2: Tensor, square1: Tensor, square2: Tensor, cross: Tensor,
+) -> dict[str, Tensor]:  # fmt: skip
+    """w_i <- w_i + (eta a_i / (p n)) sum_mu (y - f) ReLU'(<w_i, x> + b_i) x on a fresh batch."""
+    n, p = Z1.shape
+    L = root(S)
+    pre = X1 @ M.t() + Z1 @ L.t() + b
+    y = target(X1, linear1, linear2, square1, square2, cross)
+    residual = y - torch.relu(pre) @ a / p
+    g = residual[:, None] * (pre > 0).to(pre.dtype) * a * (eta / (p * n))
+    W = L + g.t() @ Z1
+    R = root(g.t() @ g) @ (torch.tril(B1, -1) + torch.diag(chi1))
+    return {"M": M + g.t() @ X1, "S": W @ W.t() + R @ R.t()}
+
+
+def next_batch(
+    X2: Tensor, X3: Tensor, X4: Tensor, Z2: Tensor, Z3: Tensor, Z4: Tensor,
+    B2: Tensor, B3: Tensor, B4: Tensor, chi2: Tensor, chi3: Tensor, chi4: Tensor,
+) -> dict[str, Tensor]:  # fmt: skip
+    """Every step has its own batch: the next ones move up."""
+    return {
+        "X1": 1 * X2, "X2": 1 * X3, "X3": 1 * X4, "Z1": 1 * Z2, "Z2": 1 * Z3, "Z3": 1 * Z4,
+        "B1": 1 * B2, "B2": 1 * B3, "B3": 1 * B4,
+        "chi1": 1 * chi2, "chi2": 1 * chi3, "chi3": 1 * chi4,
+    }  # fmt: skip
+
+
+def cosines(
+    M: Tensor, S: Tensor, X1: Tensor, d: Tensor, linear1: Tensor, linear2: Tensor, square1: Tensor,
+    square2: Tensor, cross: Tensor,
+) -> dict[str, Tensor]:  # fmt: skip
+    """Root mean square cosines along v* = (l1, l2), across it, and with the third direction.
+
+    Without a linear part v* is the first direction.
+
+    Given <v*, x> the target is linear in the direction across with slope
+    `stair` = 2 (s2 - s1) v1 v2 + c (v1^2 - v2^2): that is what a second step can learn.
+    """
+    size = torch.sqrt(linear1 * linear1 + linear2 * linear2)
+    safe = torch.where(size > 0, size, 1 + size)
+    v1, v2 = torch.where(size > 0, linear1 / safe, 0 * safe + 1), linear2 / safe
+    m = M / torch.sqrt((M * M).sum(1, keepdim=True) + torch.diagonal(S)[:, None])
+    along, across = m[:, 0] * v1 + m[:, 1] * v2, m[:, 1] * v1 - m[:, 0] * v2
+    one = torch.ones_like(d)
+    return {
+        "along": torch.sqrt((along * along).mean()),
+        "across": torch.sqrt((across * across).mean()),
+        "third": torch.sqrt((m[:, 2] * m[:, 2]).mean()),
+        "random": 1 / torch.sqrt(d),
+        "linear": size,
+        "stair": torch.abs(2 * (square2 - square1) * v1 * v2 + cross * (v1 * v1 - v2 * v2)),
+        "kappa": torch.log(X1.shape[0] * one) / torch.log(d),
+    }
