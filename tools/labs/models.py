@@ -28,6 +28,13 @@ class Model(NamedTuple):
 
 
 STEPS = (1, 2, 3, 4)  # giant steps, each on its own batch
+BATCH: dict[str, dict[str, Any]] = {
+    "X": {"law": "normal", "shape": ["n", "c"]},
+    "Z": {"law": "normal", "shape": ["n", "p"]},
+    "B": {"law": "lower", "shape": ["p", "p"]},
+    "chi": {"law": "chi", "shape": ["p"], "df": {"d": 1, "1": -3, "h": -2}},
+}
+BATCHES = {f"{name}{t}": spec for t in STEPS for name, spec in BATCH.items()}
 
 MODELS = {
     "signal_noise": Model(
@@ -68,18 +75,13 @@ MODELS = {
             "chi0": {"law": "chi", "shape": ["h"], "df": {"d": 1, "1": -3}},
             "U": {"law": "uniform", "shape": ["h"]},
             "F": {"law": "uniform", "shape": ["h"]},
-        }
-        | {f"X{t}": {"law": "normal", "shape": ["n", "c"]} for t in STEPS}
-        | {f"Z{t}": {"law": "normal", "shape": ["n", "p"]} for t in STEPS}
-        | {f"B{t}": {"law": "lower", "shape": ["p", "p"]} for t in STEPS}
-        | {
-            f"chi{t}": {"law": "chi", "shape": ["p"], "df": {"d": 1, "1": -3, "h": -2}}
-            for t in STEPS
+            **BATCHES,
         },
-        shapes={"V": "h c", "B0": "h h", "chi0": "h", "U": "h", "F": "h", "M": "p c", "S": "p p",
-                "a": "p", "b": "p"}
-        | {f"X{t}": "n c" for t in STEPS} | {f"Z{t}": "n p" for t in STEPS}
-        | {f"B{t}": "p p" for t in STEPS} | {f"chi{t}": "p" for t in STEPS},
+        shapes={
+            "V": "h c", "B0": "h h", "chi0": "h", "U": "h", "F": "h", "M": "p c", "S": "p p",
+            "a": "p", "b": "p",
+            **{name: " ".join(spec["shape"]) for name, spec in BATCHES.items()},
+        },
         init=(giant_lab.start,),
         step=(giant_lab.giant_step, giant_lab.next_batch),
         measure=(giant_lab.cosines,),
