@@ -99,5 +99,5 @@ def cosines(
         "random": 1 / torch.sqrt(d),
         "linear": size,
         "stair": torch.abs(2 * (square2 - square1) * v1 * v2 + cross * (v1 * v1 - v2 * v2)),
-        "kappa": torch.log(X1.shape[0] * one) / torch.log(d),
+        "batch": X1.shape[0] * one,
     }

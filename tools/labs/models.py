@@ -1,6 +1,7 @@
 """What the labs can run: the steps of a model, their sizes, and its random arrays.
 
-A linear form {"n": 1, "1": -1} stands for n - 1; its names are parameters of the run.
+A linear form {"n": 1, "1": -1} stands for n - 1; its names are parameters of the run. The name
+"d^kappa" stands for the whole number nearest to that power.
 """
 
 from collections.abc import Callable, Mapping
@@ -68,7 +69,7 @@ MODELS = {
         ),
     ),
     "giant_steps": Model(
-        sizes={"n": {"n": 1}, "h": {"h": 1}, "p": {"h": 2}, "c": {"1": 3}},
+        sizes={"n": {"d^kappa": 1}, "h": {"h": 1}, "p": {"h": 2}, "c": {"1": 3}},
         draws={
             "V": {"law": "normal", "shape": ["h", "c"]},
             "B0": {"law": "lower", "shape": ["h", "h"]},
@@ -87,10 +88,10 @@ MODELS = {
         measure=(giant_lab.cosines,),
         trace={"n": 17, "h": 5, "p": 10, "c": 3},
         fixtures=(
-            {"seed": 7, "steps": 3, "n": 90, "h": 4, "d": 60, "bias": 4, "rate": 3, "linear1": 1,
-             "linear2": 1, "square1": 1, "square2": -1, "cross": 0},
-            {"seed": 8, "steps": 4, "n": 40, "h": 6, "d": 100, "bias": 0, "rate": 1, "linear1": 0.5,
-             "linear2": 0, "square1": 0, "square2": 1, "cross": 1},
+            {"seed": 7, "steps": 3, "kappa": 1.1, "h": 4, "d": 60, "bias": 4, "rate": 3,
+             "linear1": 1, "linear2": 1, "square1": 1, "square2": -1, "cross": 0},
+            {"seed": 8, "steps": 4, "kappa": 0.8, "h": 6, "d": 100, "bias": 0, "rate": 1,
+             "linear1": 0.5, "linear2": 0, "square1": 0, "square2": 1, "cross": 1},
         ),
     ),
 }  # fmt: skip

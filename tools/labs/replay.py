@@ -74,8 +74,15 @@ def stream(seed: int, use: int) -> Stream:
 
 
 def linear(form: Form, values: Mapping[str, float]) -> float:
-    """The value of a linear form."""
-    return sum(k * (1 if name == "1" else values[name]) for name, k in form.items())
+    """The value of a linear form; "d^kappa" is the whole number nearest to that power."""
+
+    def value(name: str) -> float:
+        base, _, power = name.partition("^")
+        if power:
+            return math.floor(values[base] ** values[power] + 0.5)
+        return 1 if name == "1" else values[name]
+
+    return sum(k * value(name) for name, k in form.items())
 
 
 def draws(model: Model, params: Mapping[str, float]) -> dict[str, torch.Tensor]:

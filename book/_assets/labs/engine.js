@@ -105,10 +105,15 @@ function FeatureLabEngine() {
     return { bits, uniform, normal, chi };
   }
 
-  // {"n": 1, "1": -1} stands for n - 1.
+  // {"n": 1, "1": -1} stands for n - 1, and "d^kappa" for the whole number nearest to that power.
   function linear(form, values) {
+    const value = (name) => {
+      const [base, power] = name.split("^");
+      if (power) return Math.floor(Math.pow(values[base], values[power]) + 0.5);
+      return name === "1" ? 1 : values[name];
+    };
     let sum = 0;
-    for (const name in form) sum += form[name] * (name === "1" ? 1 : values[name]);
+    for (const name in form) sum += form[name] * value(name);
     return sum;
   }
 
