@@ -1,5 +1,7 @@
 """The chapters' sources: code that fits a page, figures with words, prose without typed numbers."""
 
+import base64
+import json
 import re
 import subprocess
 import sys
@@ -9,6 +11,7 @@ import jupytext
 import pytest
 
 from tools.chapters import chapters
+from tools.pictures import CHAPTER
 
 ROOT = Path(__file__).parents[2]
 CHAPTERS = chapters(ROOT)
@@ -59,3 +62,13 @@ def test_the_first_code_cell_holds_the_parameters(name: str) -> None:
     assert first.metadata.get("tags") == ["parameters"]
     for parameter in ("seed", "scale", "mutant"):
         assert re.search(rf"^{parameter} = ", first.source, re.M)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_front_picture_is_the_figure_of_its_chapter(theme: str) -> None:
+    picture = base64.b64encode((ROOT / f"book/_assets/front-{theme}.png").read_bytes()).decode()
+    notebook = json.loads((ROOT / "book" / f"{CHAPTER}.ipynb").read_text())
+    outputs = [o for cell in notebook["cells"] for o in cell.get("outputs", [])]
+    shown = [o.get("data", {}).get("image/png", "").strip() for o in outputs]
+    shown += [o.get("metadata", {}).get("fltutils", {}).get("dark", "") for o in outputs]
+    assert picture in shown, "run `python -m tools pictures`"
