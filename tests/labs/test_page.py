@@ -360,14 +360,16 @@ def test_the_scripts_of_a_page_are_small() -> None:
 async def _firefox(site: Path, profile: Path) -> list[dict[str, Any]]:
     from tornado.websocket import websocket_connect
 
-    process = subprocess.Popen(
-        ["firefox-esr", "--headless", "--remote-debugging-port", "0", "--profile", str(profile)],
-        stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True,
-    )  # fmt: skip
-    assert process.stderr
+    log = profile / "stderr.txt"  # a pipe that nobody reads would fill up and stop the browser
+    with log.open("w") as stderr:
+        process = subprocess.Popen(
+            ["firefox-esr", "--headless", "--remote-debugging-port", "0", "--profile", profile],
+            stderr=stderr, stdout=subprocess.DEVNULL,
+        )  # fmt: skip
     try:
-        ready = (re.search(r"ws://\S+", line) for line in process.stderr)
-        url = next(m[0] for m in ready if m)
+        while not (found := re.search(r"ws://\S+", log.read_text())):
+            await asyncio.sleep(0.1)
+        url = found[0]
         socket = await websocket_connect(f"{url}/session")
         count = 0
 
@@ -378,7 +380,9 @@ async def _firefox(site: Path, profile: Path) -> list[dict[str, Any]]:
                 json.dumps({"id": count, "method": method, "params": params})
             )
             while True:
-                answer = json.loads(await socket.read_message() or "{}")
+                message = await socket.read_message()
+                assert message is not None, "Firefox closed the connection"
+                answer = json.loads(message)
                 if answer.get("id") == count:
                     assert answer["type"] == "success", answer
                     return answer["result"]
@@ -425,7 +429,8 @@ async def _firefox(site: Path, profile: Path) -> list[dict[str, Any]]:
 @pytest.mark.skipif(not shutil.which("firefox-esr"), reason="Debian's firefox-esr is not here")
 def test_firefox_too(site: Path, tmp_path: Path) -> None:
     with ThreadPoolExecutor() as pool:  # playwright holds this thread's event loop
-        seen = pool.submit(asyncio.run, _firefox(site, tmp_path)).result()
+        limited = asyncio.wait_for(_firefox(site, tmp_path), 240)
+        seen = pool.submit(asyncio.run, limited).result()
     for name, data in zip(LABS, seen, strict=True):
         batch, step = first_slider(name)
         assert data["params"][batch] == pytest.approx(LABS[name]["params"][batch] - step)
