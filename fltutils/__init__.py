@@ -3,7 +3,7 @@
 One idea a module:
 
     check     what a parameter may be, said in one sentence when it is not
-    data      the data models
+    signal_noise  its data, and its network as a problem
     span      coordinates in which the dimension does not matter
     models    forward functions, as formulas
     rules     one update rule, one function
