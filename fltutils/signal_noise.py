@@ -77,6 +77,11 @@ def draw(
     scale = a_run("sigma", check.positive("sigma", sigma))
     init = a_run("sigma0", check.at_least("sigma0", sigma0, 0.0))
     p = a_run("flip", check.rate("flip", flip, below=0.5))
+    if not isinstance(projected, bool):
+        raise ValueError(f"projected = {projected!r}: projected must be True or False")
+    settings = list(zip(identity, dims, norm, scale, init, p, strict=True))
+    if twice := [int(row[0]) for i, row in enumerate(settings) if row in settings[:i]]:
+        raise ValueError(f"runs: {twice[0]} is given twice with the same numbers: one run, not two")
     sizes = {span.dimension(n, int(dim), k) for dim in dims}
     if len(sizes) > 1:
         raise ValueError(f"d = {np.unique(dims).tolist()}: runs with d < 1 + n + 2m need one d")
@@ -86,7 +91,7 @@ def draw(
     y, y_obs, W0 = np.empty((R, n)), np.empty((R, n)), np.empty((R, k, r))
     signal[:, 0] = norm
     for i, run in enumerate(identity):
-        rng = span.stream(seed, int(run), 0)
+        rng = span.stream(seed, int(run), "signal-noise: data and start")
         y[i] = rng.choice([-1.0, 1.0], n)
         y_obs[i] = np.where(rng.random(n) < p[i], -y[i], y[i])
         xi[i] = scale[i] * span.noise(rng, n, int(dims[i]), k, projected)
@@ -145,7 +150,7 @@ def given(
 
 def shuffled(data: SignalNoise) -> SignalNoise:
     """The same batch with each run's observed labels in a random order: nothing left to learn."""
-    rngs = [span.stream(data.seed, int(i), 3) for i in data.run]
+    rngs = [span.stream(data.seed, int(i), "signal-noise: shuffled labels") for i in data.run]
     order = torch.stack([torch.from_numpy(rng.permutation(data.y.shape[1])) for rng in rngs])
     return data._replace(y_obs=data.y_obs.gather(1, order))
 
@@ -235,7 +240,7 @@ def noisy_labels(
     a new order an epoch.
     """
     R, n = data.y.shape
-    rngs = [span.stream(data.seed, int(i), 1) for i in data.run]
+    rngs = [span.stream(data.seed, int(i), "signal-noise: noisy labels") for i in data.run]
     order = [rng.permutation(n) for rng in rngs]
     at = 0
     while True:

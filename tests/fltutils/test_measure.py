@@ -74,6 +74,25 @@ def test_signs_of_what_is_learned() -> None:
     assert (measure.rho(last) != 0).any()
 
 
+def test_fresh_noise_has_its_scale_and_no_signal_is_no_error() -> None:
+    """Brute force in R^d at sigma = 2, and at mu = 0; five standard errors."""
+    for norm_mu in (1.5, 0.0):
+        p = plain.problem(4, n=8, m=3, d=25, norm_mu=1.5)
+        p = p._replace(mu=p.mu * (norm_mu / 1.5))
+        s = trained(batch([p])._replace(sigma=torch.tensor([2.0]).double()), eta=0.1, steps=40).last
+        W, data = signal_noise.weights(s)[0], s.data
+        xi = torch.randn(40_000, 25, generator=torch.Generator().manual_seed(3)).double()
+        unit = p.mu / p.mu.norm().clamp(min=1e-300)
+        xi = 2.0 * (xi - torch.outer(xi @ unit, unit))
+        error = torch.cat(
+            [y * plain.forward(W, y * p.mu.expand(40_000, -1), xi, 1) <= 0 for y in (1.0, -1.0)]
+        ).double()
+        found = measure.test_error(s, q=1, samples=40_000)
+        assert data.projected
+        assert 0.05 < error.mean() < 0.95
+        assert abs(found - error.mean()) < 5 * error.std() * (2 / 40_000) ** 0.5
+
+
 def one_trained(projected: bool, q: int) -> tuple[plain.Problem, train.State]:
     p = plain.problem(4, n=8, m=3, d=25, norm_mu=1.5, projected=projected)
     return p, trained(batch([p], projected=projected), q=q, eta=0.1, steps=60).last

@@ -72,6 +72,16 @@ def test_adam_is_adam_of_torch(case: tuple[int, int], beta1: float, beta2: float
     assert_same(W, V, p.W0)
 
 
+def test_adams_defaults_are_those_of_torch() -> None:
+    p = plain.problem(3)
+    p = p._replace(mu=1e-5 * p.mu, xi=1e-5 * p.xi)  # gradients so small that eps is felt
+    V = plain.optimise(p, 1, STEPS, torch.optim.Adam, lr=0.002)
+    assert_same(ours(p, 1, "adam", 0.002), V, p.W0)
+    assert_same(ours(plain.problem(3), 1, "momentum", 0.01),
+                plain.optimise(plain.problem(3), 1, STEPS, torch.optim.SGD, lr=0.01, momentum=0.9),
+                p.W0)  # fmt: skip
+
+
 @few
 @given(cases)
 def test_sign_gd_is_adam_without_memory(case: tuple[int, int]) -> None:

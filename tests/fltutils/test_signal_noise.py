@@ -74,6 +74,20 @@ def test_runs_that_fall_back_to_small_d_need_one_d() -> None:
         signal_noise.draw(**{**SIZES, "d": [6, 50]}, runs=2)
 
 
+def test_initial_weights_have_their_size_in_r_d() -> None:
+    """E ||w||^2 = sigma0^2 d, in few coordinates and in all; five standard errors."""
+    for d in (12, 1000):
+        s = signal_noise.draw(n=3, d=d, mu=1.0, m=4, sigma0=0.3, runs=500)
+        assert s.embedded == (d > 12)
+        size = s.W0.square().sum(-1) / (0.09 * d)
+        assert abs(size.mean() - 1) < 5 * (2 / d / size.numel()) ** 0.5
+
+
+def test_a_batch_is_embedded_if_one_run_is() -> None:
+    s = signal_noise.draw(n=3, d=[8, 100], mu=1.0, m=2, sigma0=0.1, runs=2)
+    assert s.embedded
+
+
 BAD: list[tuple[str, Any, str]] = [
     ("n", 0, "n = 0: n must be a whole number >= 1"),
     ("n", 5.0, "n = 5.0: n must be a whole number >= 1"),
@@ -103,6 +117,8 @@ BAD: list[tuple[str, Any, str]] = [
     ("runs", [0.5, 1.0], "runs = 0.5: runs must be a whole number"),
     ("runs", [], "runs = []: runs must be finite and >= 0"),
     ("runs", [[0, 1]], "runs has shape (1, 2): runs must have shape (any,)"),
+    ("runs", [4, 4], "runs: 4 is given twice with the same numbers: one run, not two"),
+    ("projected", "no", "projected = 'no': projected must be True or False"),
     ("seed", -1, "seed = -1: seed must be a whole number >= 0"),
     ("seed", 0.5, "seed = 0.5: seed must be a whole number >= 0"),
 ]  # fmt: skip

@@ -148,7 +148,7 @@ RECORD: dict[str, train.Recorder] = {
 }
 STOPPED = [
     {"eta": [0.2, 0.1, 0.05, 0.0]},
-    {"eta": [0.1, 0.03, 0.01, 0.0], "rule": "momentum", "label_noise": 0.1, "batch": 4},
+    {"eta": [0.1, 0.02, 0.01, 0.0], "rule": "momentum", "label_noise": 0.1, "batch": 4},
     {"eta": [0.02, 0.01, 0.005, 0.0], "rule": "adam"},
 ]
 
