@@ -73,7 +73,7 @@ def signal_noise(
     y, y_obs, W0 = np.empty((R, n)), np.empty((R, n)), np.empty((R, k, r))
     signal[:, 0] = norm
     for i, run in enumerate(identity):
-        rng = span.stream(seed, int(run), 0)
+        rng = span.stream(seed, int(run), "data")
         y[i] = rng.choice([-1.0, 1.0], n)
         y_obs[i] = np.where(rng.random(n) < p[i], -y[i], y[i])
         xi[i] = scale[i] * span.noise(rng, n, int(dims[i]), k, projected)
@@ -138,6 +138,6 @@ def select(data: SignalNoise, index: torch.Tensor) -> SignalNoise:
 
 def shuffled(data: SignalNoise) -> SignalNoise:
     """The same batch with each run's observed labels in a random order: nothing left to learn."""
-    rngs = [span.stream(data.seed, int(i), 3) for i in data.run]
+    rngs = [span.stream(data.seed, int(i), "shuffled labels") for i in data.run]
     order = torch.stack([torch.from_numpy(rng.permutation(data.y.shape[1])) for rng in rngs])
     return data._replace(y_obs=data.y_obs.gather(1, order))

@@ -63,7 +63,7 @@ def fresh_margins(s: Snapshot, *, q: int, samples: int = 1000) -> Tensor:
         W = W - along * mu / mu.square().sum(-1, keepdim=True).clamp(min=TINY)
     root = torch.linalg.qr(W.flatten(1, 2).transpose(1, 2), mode="r").R  # root' root = W W'
     root = root * torch.where(root.diagonal(dim1=1, dim2=2) < 0, -1.0, 1.0)[..., None]  # unique
-    rngs = [span.stream(data.seed, int(i), 2) for i in data.run]
+    rngs = [span.stream(data.seed, int(i), "fresh data") for i in data.run]
     draws = [torch.from_numpy(rng.standard_normal((samples, root.shape[1]))) for rng in rngs]
     A = data.sigma[:, None, None] * (torch.stack(draws) @ root)  # (R, samples, 2m): <w, xi>
     noise = models.act(A, q).view(R, samples, 2, m).mean(-1)

@@ -107,7 +107,7 @@ def _noisy_labels(
     a new order an epoch.
     """
     R, n = data.y.shape
-    rngs = [span.stream(data.seed, int(i), 1) for i in data.run]
+    rngs = [span.stream(data.seed, int(i), "training") for i in data.run]
     order = [rng.permutation(n) for rng in rngs]
     at = 0
     while True:

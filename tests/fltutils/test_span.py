@@ -1,5 +1,7 @@
 """Coordinates: Bartlett's law, the fallback to R^d, and the basis of real data."""
 
+import zlib
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -12,7 +14,7 @@ from fltutils import span
 def test_bartlett_is_lower_triangular_with_a_positive_diagonal(
     rows: int, more: int, seed: int
 ) -> None:
-    L = span.bartlett(span.stream(seed, 0, 0), rows, rows + more)
+    L = span.bartlett(span.stream(seed, 0, "a"), rows, rows + more)
     assert L.shape == (rows, rows)
     assert (np.triu(L, 1) == 0).all()
     assert (L.diagonal() > 0).all()
@@ -21,7 +23,7 @@ def test_bartlett_is_lower_triangular_with_a_positive_diagonal(
 @pytest.mark.parametrize("D", [3, 7, 1000])
 def test_bartletts_gram_has_the_moments_of_wishart(D: int) -> None:
     """E G = D I; Var G_ij = D, Var G_ii = 2 D; within five standard errors."""
-    rng, size = span.stream(D, 0, 0), 6000
+    rng, size = span.stream(D, 0, "a"), 6000
     L = np.stack([span.bartlett(rng, 3, D) for _ in range(size)])
     G = L @ L.transpose(0, 2, 1)
     variance = D * (1 + np.eye(3))
@@ -32,14 +34,14 @@ def test_bartletts_gram_has_the_moments_of_wishart(D: int) -> None:
 
 def test_bartlett_needs_as_many_dimensions_as_rows() -> None:
     with pytest.raises(ValueError, match="D = 2: D must be at least the number of rows, 3"):
-        span.bartlett(span.stream(0, 0, 0), 3, 2)
+        span.bartlett(span.stream(0, 0, "a"), 3, 2)
 
 
 @given(st.integers(1, 8), st.integers(2, 40), st.integers(1, 8), st.booleans())
 def test_patches_and_weights_have_r_coordinates(n: int, d: int, k: int, projected: bool) -> None:
     r = span.dimension(n, d, k)
     assert r == min(d, 1 + n + k)
-    rng = span.stream(0, 0, 0)
+    rng = span.stream(0, 0, "a")
     xi, W = span.noise(rng, n, d, k, projected), span.weights(rng, n, d, k)
     assert xi.shape == (n, r)
     assert W.shape == (k, r)
@@ -54,7 +56,7 @@ def test_patches_and_weights_have_r_coordinates(n: int, d: int, k: int, projecte
 def test_the_vectors_have_the_gram_matrix_of_gaussians(d: int) -> None:
     """E<v, v> = d (d - 1 off mu), E<v, v'> = 0, Var<v, v'> as in R^d; five standard errors."""
     n, k, size = 4, 5, 4000
-    rng = span.stream(d, 1, 0)
+    rng = span.stream(d, 1, "a")
     xi = np.stack([span.noise(rng, n, d, k, True) for _ in range(size)])
     W = np.stack([span.weights(rng, n, d, k) for _ in range(size)])
     V = np.concatenate([xi, W], 1)
@@ -66,8 +68,8 @@ def test_the_vectors_have_the_gram_matrix_of_gaussians(d: int) -> None:
 
 
 def test_noise_off_and_on_the_signal_share_all_but_one_coordinate() -> None:
-    off = span.noise(span.stream(3, 0, 0), 5, 100, 4, True)
-    on = span.noise(span.stream(3, 0, 0), 5, 100, 4, False)
+    off = span.noise(span.stream(3, 0, "a"), 5, 100, 4, True)
+    on = span.noise(span.stream(3, 0, "a"), 5, 100, 4, False)
     assert (off[:, 1:] == on[:, 1:]).all()
     assert on[:, 0].std() > 0
 
@@ -83,8 +85,17 @@ def test_the_basis_keeps_all_inner_products(n: int, k: int, more: int, seed: int
     np.testing.assert_allclose(V @ Q @ Q.T, V, atol=1e-11)
 
 
-def test_streams_differ_by_seed_run_and_use() -> None:
-    names = [(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1)]
+def test_streams_differ_by_seed_run_use_and_step() -> None:
+    names: list[tuple[int, int, str, *tuple[int, ...]]] = [
+        (0, 0, "a"), (1, 0, "a"), (0, 1, "a"), (0, 0, "b"), (0, 0, "a", 0), (0, 0, "a", 1),
+        (0, 0, "a", 0, 0),
+    ]  # fmt: skip
     draws = {float(span.stream(*name).random()) for name in names}
     assert len(draws) == len(names)
-    assert span.stream(4, 5, 6).random() == span.stream(4, 5, 6).random()
+    assert span.stream(4, 5, "a", 6).random() == span.stream(4, 5, "a", 6).random()
+
+
+def test_a_stream_is_a_spawned_child_of_the_seed() -> None:
+    """The same in every version of the book: prose and digits depend on it."""
+    child = np.random.SeedSequence(7, spawn_key=(3, zlib.crc32(b"data"), 2))
+    assert span.stream(7, 3, "data", 2).random() == np.random.default_rng(child).random()
