@@ -58,6 +58,8 @@ def test_the_first_fall_counts_and_none_is_nan() -> None:
     ys = [[1, 0, 1, 0], [0, 1, 1, 0], [1, 1, 1, 1], [0, 0, 0, 0], [0, 1, 1, 1]]
     found = fit.crossing([1, 10, 100, 1000], ys, 0.5)
     np.testing.assert_allclose(found, [10**0.5, 10**2.5, np.nan, np.nan, np.nan])
+    falling = [[0.9, 0.3, 0.1], [0.8, 0.7, 0.2]]  # shares 2/3 of the first step, 2/5 of the second
+    np.testing.assert_allclose(fit.crossing([1, 10, 100], falling, 0.5), [10 ** (2 / 3), 10**1.4])
     assert float(fit.crossing([1, 10, 100], [1, 0.5, 0], 0.5)) == pytest.approx(
         10
     )  # it falls onto the level

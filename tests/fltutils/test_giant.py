@@ -194,6 +194,27 @@ def test_share_of_a_subspace():
     assert np.allclose(giant.share(net, np.array([[0.6], [0.8]])), np.abs(m @ [0.6, 0.8]))
 
 
+def test_activations_are_their_hermite_expansions():
+    """The cubic has coefficients 1, 1, 1 and no mean; ReLU is flat at its kink."""
+    assert np.allclose(hermite.coefficients(giant.CUBIC.value, 4), [0, 1, 1, 1, 0], atol=1e-12)
+    assert np.allclose(hermite.coefficients(giant.CUBIC.slope, 3), [1, 1, 1, 0], atol=1e-12)
+    z = np.array([-2.0, 0.0, 3.0])
+    assert giant.RELU.value(z).tolist() == [0, 0, 3]
+    assert giant.RELU.slope(z).tolist() == [0, 0, 1]
+
+
+def test_coordinates_are_turned_only_where_that_saves_some():
+    net = giant.start(6, 500, 2, np.random.default_rng(0))
+    D = giant.descent(net, giant.RELU, target, 800, (0, 0, "a", 1))
+    assert D.shape == (6, 5 + 3)  # mirrored neurons: three new directions, 8 = r + p
+    moved = giant.move(net, D, 2.0)
+    assert np.array_equal(moved.W, 2.0 * D + np.pad(net.W, ((0, 0), (0, 3))))
+    turned = giant.step(moved, giant.RELU, target, 800, 1.0, (0, 0, "a", 2)).W
+    assert turned.shape == (6, 8)
+    assert np.allclose(np.triu(turned[:, 2:], 1), 0)  # unique: lower triangular,
+    assert (np.diag(turned[:, 2:]) > 0).all()  # with a positive diagonal
+
+
 def learner(**changed):
     """A network in few coordinates, and what a step on it takes."""
     net = giant.start(4, 50, 2, np.random.default_rng(0))
@@ -214,6 +235,7 @@ REFUSED = [
     (lambda: giant.start(7, 50, 2, rng()), "p = 7: p must be even"),
     (lambda: giant.start(1, 50, 2, rng()), "p = 1: p must be a whole number >= 2"),
     (lambda: giant.start(4, 2, 3, rng()), "r = 3: r must be at most d = 2"),
+    (lambda: giant.start(4, 0, 1, rng()), "d = 0: d must be a whole number >= 1"),
     (lambda: giant.start(4, 9, 0, rng()), "r = 0: r must be a whole number >= 1"),
     (lambda: giant.start(4, 9, 2, rng(), biases=(1, 2, 3)), "biases: 3 of them; p / 2 = 2 neurons"),
     (lambda: giant.start(4, 9, 2, rng(), biases=()), "biases: 0 of them"),
@@ -323,6 +345,7 @@ def test_biases_are_dealt_out_in_turn():
     net = giant.start(10, 20, 1, rng(), biases=(1, 2))
     assert net.b.tolist() == [1, 2, 1, 2, 1, 1, 2, 1, 2, 1]
     assert giant.start(4, 20, 1, rng(), biases=3).b.tolist() == [3] * 4
+    assert giant.start(4, 20, 1, rng(), biases=(1, 2)).b.tolist() == [1, 2, 2, 1]
 
 
 def test_fresh_samples_are_what_the_network_sees():
