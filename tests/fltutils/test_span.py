@@ -1,5 +1,6 @@
 """Coordinates: Bartlett's law, the fallback to R^d, and the basis of real data."""
 
+import zlib
 from typing import Any
 
 import numpy as np
@@ -109,3 +110,9 @@ def test_no_two_uses_share_a_stream(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = signal_noise.problem(s, label_noise=0.1, batch=2)
     measure.test_error(train.train(problem, eta=0.1, steps=2).last, q=1)
     assert len(asked) == len(set(asked)) == 4
+
+
+def test_a_stream_is_a_spawned_child_of_the_seed() -> None:
+    """The same in every version of the book: prose and digits depend on it."""
+    child = np.random.SeedSequence(7, spawn_key=(3, zlib.crc32(b"data"), 2))
+    assert span.stream(7, 3, "data", 2).random() == np.random.default_rng(child).random()

@@ -271,7 +271,10 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"q": 0}, "q = 0: q must be a whole number >= 1"),
     ({"q": 1.5}, "q = 1.5: q must be a whole number >= 1"),
     ({"q": True}, "q = True: q must be a whole number >= 1"),
-    ({"rule": "newton"}, "rule = 'newton': rule must be one of adam, gd, momentum, sam, sign_gd"),
+    (
+        {"rule": "newton"},
+        "rule = 'newton': rule must be one of 'adam', 'gd', 'momentum', 'sam', 'sign_gd'",
+    ),
     ({"eta": -0.1}, "eta = -0.1: eta must be finite and >= 0"),
     ({"eta": float("nan")}, "eta = nan: eta must be finite and >= 0"),
     ({"eta": [0.1, float("inf"), 0.1]}, "eta = inf: eta must be finite and >= 0"),
