@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -126,11 +127,18 @@ def test_cpu_and_wall_seconds_are_kept(built: Path) -> None:
     assert 0 < report["wall_seconds"] < 60
 
 
+def words(process: psutil.Process) -> list[str]:
+    """The command of a process; none where it has ended meanwhile (as a zombie, too)."""
+    with suppress(psutil.NoSuchProcess):
+        return list(process.cmdline())
+    return []
+
+
 def wait_for_kernel(process: subprocess.Popen[str]) -> list[psutil.Process]:
     """The worker and its kernel, once the kernel runs."""
     for _ in range(200):
         family = psutil.Process(process.pid).children(recursive=True)
-        if any("ipykernel_launcher" in " ".join(child.cmdline()) for child in family):
+        if any("ipykernel_launcher" in words(child) for child in family):
             return family
         time.sleep(0.05)
     raise AssertionError("no kernel came up")
@@ -143,11 +151,14 @@ def test_an_interrupted_run_leaves_nothing(built: Path, edit: Edit, how: signal.
     before = sorted(str(path) for path in built.rglob("*"))
     process = command(built, "execute", "waves")
     family = wait_for_kernel(process)
+    sockets = Path(next(words(p)[-1] for p in family if "tools.worker" in words(p))).parent
+    assert list(sockets.iterdir())
     process.send_signal(how)
     process.communicate(timeout=10)
     assert process.returncode == (130 if how != signal.SIGKILL else -how)
     _, alive = psutil.wait_procs(family, timeout=10)
     assert not alive
+    assert not sockets.exists()
     assert sorted(str(path) for path in built.rglob("*") if path.suffix != ".pyc") == before
     edit("book/waves.md", "import time\ntime.sleep(60)", "emit.figure()")
     assert ran(built) == set()
