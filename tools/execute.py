@@ -24,7 +24,7 @@ from nbformat import NotebookNode
 
 from tools import chapters as book
 from tools import kernels
-from tools.files import ToolError, digest, read_json, write_atomic, write_json
+from tools.files import ToolError, digest, read_derived, write_atomic, write_if_changed, write_json
 
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 NOISE = ("papermill", "execution")
@@ -138,25 +138,31 @@ def graft(source: NotebookNode, executed: NotebookNode) -> NotebookNode:
 def store(task: Task, source: NotebookNode, executed: NotebookNode, report: dict[str, Any]) -> None:
     """Write the normalised notebook, then the report that vouches for it."""
     text = nbformat.writes(graft(source, executed)) + "\n"
-    path = task.out / f"{task.chapter}.ipynb"
-    if not path.exists() or path.read_text() != text:
-        write_atomic(path, text)
-    if read_json(report_path(task)) != report:
-        write_json(report_path(task), report)
+    write_if_changed(task.out / f"{task.chapter}.ipynb", text)
+    write_json(task.out / f"{task.chapter}.json", report | {"digest": digest([text])})
 
 
-def report_path(task: Task) -> Path:
-    """Where a task's report stands."""
-    return task.out / f"{task.chapter}.json"
+def last_report(folder: Path, name: str) -> dict[str, Any]:
+    """What is known of a chapter's last run; empty where its notebook is not what that wrote."""
+    report: dict[str, Any] = read_derived(folder / f"{name}.json", {})
+    path = folder / f"{name}.ipynb"
+    known = path.exists() and digest([path.read_bytes()]) == report.get("digest")
+    return report if known else {}
+
+
+def last_run(folder: Path, name: str, key: str) -> NotebookNode | None:
+    """The notebook of a chapter's last run, where that ran the same."""
+    if last_report(folder, name).get("key") != key:
+        return None
+    return nbformat.read(folder / f"{name}.ipynb", as_version=4)
 
 
 def cached(task: Task, source: NotebookNode, key: str) -> bool:
     """Re-use the last run where its key matches, under the present prose; True if so."""
-    report = read_json(report_path(task), {})
-    path = task.out / f"{task.chapter}.ipynb"
-    if report.get("key") != key or not path.exists():
+    executed = last_run(task.out, task.chapter, key)
+    if executed is None:
         return False
-    store(task, source, nbformat.read(path, as_version=4), report)
+    store(task, source, executed, last_report(task.out, task.chapter))
     return True
 
 
@@ -253,7 +259,7 @@ def run_all(root: Path, tasks: list[Task], jobs: int | None = None) -> dict[str,
         check_parameters(source, task.chapter, task.parameters)
         key = cache_key(root, source, task.parameters)
         if cached(task, source, key):
-            results[task.title] = read_json(report_path(task)) | {"cached": True}
+            results[task.title] = last_report(task.out, task.chapter) | {"cached": True}
         else:
             runs.append(Run(task, source, key))
     runs.sort(key=lambda run: -last_seconds(root, run.task.chapter))
@@ -285,8 +291,7 @@ def run_all(root: Path, tasks: list[Task], jobs: int | None = None) -> dict[str,
 
 def last_seconds(root: Path, chapter: str) -> float:
     """CPU seconds of the chapter's last default run; long ones go first."""
-    report = read_json(root / "_build/executed" / f"{chapter}.json", {})
-    return float(report.get("cpu_seconds", 1e9))
+    return float(last_report(root / "_build/executed", chapter).get("cpu_seconds", 1e9))
 
 
 def table(results: dict[str, dict[str, Any]]) -> str:
