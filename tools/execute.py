@@ -3,6 +3,7 @@
 import argparse
 import ast
 import copy
+import errno
 import json
 import os
 import platform
@@ -28,6 +29,7 @@ from tools.files import ToolError, digest, read_derived, write_atomic, write_if_
 
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 NOISE = ("papermill", "execution")
+ROOM = 1_000_000  # bytes a disk has that is not full
 
 
 @dataclass(frozen=True)
@@ -188,6 +190,8 @@ def work(root: Path, run: Run, place: Path, sockets: Path, show: Callable[[str],
 def finish(root: Path, run: Run) -> dict[str, Any]:
     """Store what a worker made, or say which cell failed and how."""
     if not (run.folder / "report.json").exists():
+        if shutil.disk_usage(run.folder).free < ROOM:  # then its last words are lost, too
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(run.folder))
         log = (run.folder / "log").read_text(errors="replace")[-2000:]
         return {"failure": f"{run.task.title}: the worker died\n{log}"}
     outcome = json.loads((run.folder / "report.json").read_text())

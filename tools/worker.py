@@ -17,6 +17,7 @@ import psutil
 from papermill.exceptions import PapermillExecutionError, strip_color
 from papermill.execute import execute_notebook
 
+from tools.files import write_atomic
 from tools.kernels import private
 
 
@@ -66,7 +67,7 @@ def main() -> None:
         "cpu_seconds": round(usage.ru_utime + usage.ru_stime, 2),
         "failure": failure or None,
     }
-    Path(report).write_text(json.dumps(outcome))
+    write_atomic(Path(report), json.dumps(outcome))
 
 
 if __name__ == "__main__":

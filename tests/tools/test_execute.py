@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import nbformat
@@ -194,6 +195,17 @@ def test_a_failing_cell_is_named_and_the_others_run(built: Path, edit: Edit) -> 
 def test_a_dying_kernel_is_named(built: Path, edit: Edit) -> None:
     edit("book/waves.md", "emit.figure()", "import os\nos._exit(1)")
     assert "waves: code cell 3 `import os`" in default_run(built)["waves"]["failure"]
+
+
+def test_a_worker_that_died_of_a_full_disk_is_told(
+    tiny: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = execute.Run(Task("waves", {}, tiny), book.read_source(tiny, "waves"), "", tiny)
+    (tiny / "log").write_text("killed")
+    assert execute.finish(tiny, run) == {"failure": "waves: the worker died\nkilled"}
+    monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=4096))
+    with pytest.raises(OSError, match=f"No space left on device: '{tiny}'"):
+        execute.finish(tiny, run)
 
 
 def test_an_unknown_parameter_is_an_error(tiny: Path) -> None:
