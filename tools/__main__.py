@@ -22,6 +22,7 @@ COMMANDS = {
     "chromium": "print the path of a usable browser, install one if need be",
     "address": "print the repository's address and reference",
 }
+BARE = ("node", "chromium", "address", "timings", "pictures")  # these need no sound book
 
 
 def main() -> int:
@@ -35,8 +36,10 @@ def main() -> int:
         return 2
     for interrupt in (signal.SIGINT, signal.SIGTERM):  # a background shell ignores the first
         signal.signal(interrupt, signal.default_int_handler)
-    command = importlib.import_module(f"tools.{sys.argv[1]}")
     try:
+        if sys.argv[1] not in BARE:
+            importlib.import_module("tools.inputs").check(Path.cwd())
+        command = importlib.import_module(f"tools.{sys.argv[1]}")
         return int(command.main(sys.argv[2:]) or 0)
     except ToolError as error:
         print(f"error: {error}", file=sys.stderr)
