@@ -2,8 +2,11 @@
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
+
+from jsonschema import Draft7Validator
 
 from tools import address, bibliography, claims, readers
 from tools import chapters as book
@@ -22,13 +25,22 @@ def table(path: Path, kind: type, wanted: str) -> dict[str, Any]:
 
 
 def config(root: Path) -> None:
-    """`_config.yml`: the parts that the tools read are mappings."""
+    """`_config.yml` holds what Jupyter Book knows, by its own schema and its own defaults."""
     path = root / "_config.yml"
-    value: Any = readers.read_yaml(path)
-    for name in ("sphinx", "config"):
-        value = value.get(name, {})
-        if not isinstance(value, dict):
-            raise readers.fault(path, 0, f"{name} is {value!r:.40}, not a mapping")
+    value = readers.read_yaml(path)
+    jupyter_book = Path(str(files("jupyter_book")))
+    schema = readers.read_json(jupyter_book / "config_schema.json")
+    defaults = readers.read_yaml(jupyter_book / "default_config.yml")
+    for error in Draft7Validator(schema).iter_errors(value):
+        place = error.json_path.removeprefix("$.")
+        raise readers.fault(path, 0, f"{place}: {error.message:.200}")
+    sections = {name: entry for name, entry in value.items() if isinstance(entry, dict)}
+    for name, section in {"": value, **sections}.items():
+        form = schema["properties"].get(name, {}) if name else schema
+        known = {*form.get("properties", {}), *((defaults.get(name) if name else defaults) or {})}
+        if unknown := [key for key in section if key not in known]:
+            message = f"unknown {unknown[0]!r}; known: {', '.join(sorted(known))}"
+            raise readers.fault(path, 0, f"{name}: {message}" if name else message)
 
 
 def chapter(path: Path) -> None:

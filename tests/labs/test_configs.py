@@ -1,6 +1,7 @@
 """The configurations of the labs, and the page that the directive makes of one."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ from conftest import ROOT
 
 from tools.files import ToolError
 from tools.labs import configs
+from tools.labs.models import MODELS
 
 
 @pytest.mark.parametrize("name", configs.names())
@@ -54,6 +56,14 @@ def _broken(change: Any) -> dict[str, Any]:
 def test_a_typing_error_is_refused_with_its_place(change: Any, message: str) -> None:
     with pytest.raises(ToolError, match=message):
         configs.check("benign_overfitting", _broken(change))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_contributing_lists_the_parameters_of_each_model(name: str) -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    listed = re.search(rf"for `{name}` ([`\w,\s]+)", text)
+    assert listed
+    assert set(re.findall(r"`(\w+)`", listed[1])) == configs.parameters(MODELS[name])
 
 
 def test_an_unknown_lab_is_refused() -> None:
