@@ -25,6 +25,7 @@ COMMANDS = {
     "address": "print the repository's address and reference",
 }
 APART = {"address", "chromium", "node"}  # these write neither under _build nor under book
+BARE = APART | {"timings", "pictures"}  # these need no sound book
 
 
 def main() -> int:
@@ -42,8 +43,10 @@ def main() -> int:
     for interrupt in (signal.SIGINT, signal.SIGTERM):  # a background shell ignores the first
         signal.signal(interrupt, signal.default_int_handler)
     name, *argv = sys.argv[1:]
-    command = importlib.import_module(f"tools.{name}")
     try:
+        if name not in BARE:
+            importlib.import_module("tools.inputs").check(Path.cwd())
+        command = importlib.import_module(f"tools.{name}")
         with nullcontext() if name in APART else lock(Path.cwd(), f"python -m tools {name}"):
             return int(command.main(argv) or 0)
     except ToolError as error:
