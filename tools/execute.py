@@ -21,6 +21,7 @@ import psutil
 from nbformat import NotebookNode
 
 from tools import chapters as book
+from tools import slices
 from tools.files import ToolError, digest, read_json, write_atomic, write_json
 
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
@@ -29,11 +30,15 @@ NOISE = ("papermill", "execution")
 
 @dataclass(frozen=True)
 class Task:
-    """A chapter to run, with which parameters, and the folder its notebook goes to."""
+    """A chapter to run, with which parameters, and the folder its notebook goes to.
+
+    Where it names claims, only the cells that these need run.
+    """
 
     chapter: str
     parameters: dict[str, Any]
     out: Path
+    claims: tuple[str, ...] = ()
 
     @property
     def title(self) -> str:
@@ -229,6 +234,7 @@ def run_all(root: Path, tasks: list[Task], jobs: int | None = None) -> dict[str,
     for task in tasks:
         source = book.read_source(root, task.chapter)
         check_parameters(source, task.chapter, task.parameters)
+        source = slices.cut(source, task.claims) if task.claims else source
         key = cache_key(root, source, task.parameters)
         if cached(task, source, key):
             results[task.title] = read_json(report_path(task)) | {"cached": True}

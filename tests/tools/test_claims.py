@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -81,12 +82,29 @@ def test_mutants_kill_and_survivors_are_named(
 ) -> None:
     monkeypatch.chdir(built)
     edit("book/tides.md", 'holds=mutant != "off"', "holds=True")
-    with pytest.raises(ToolError, match=r"^kou\.tides survives its mutant 'off'$"):
+    edit("book/waves.md", "emit.figure()", "emit.figure() if not mutant else 1 / 0")  # not needed
+    with pytest.raises(ToolError, match=r"^kou\.tides survives under its mutant 'off'$"):
         mutants.main([])
     assert read_json(built / "_build/mutants.json") == [
-        {"id": "kou.waves", "mutant": "off", "verdict": "fails"},
-        {"id": "kou.tides", "mutant": "off", "verdict": "holds"},
+        {"id": "kou.waves", "mutant": "off", "result": "killed"},
+        {"id": "kou.tides", "mutant": "off", "result": "survives"},
     ]
+
+
+@pytest.mark.parametrize(
+    ("record", "result"),
+    [
+        ({"verdict": "fails", "finite": True}, "killed"),
+        ({"verdict": "fails", "finite": False}, "measures nothing finite"),
+        ({"verdict": "fails"}, "measures nothing finite"),
+        ({"verdict": "holds", "finite": True}, "survives"),
+        (None, "is not evaluated"),
+    ],
+)
+def test_only_finite_numbers_that_are_refuted_kill(
+    record: dict[str, Any] | None, result: str
+) -> None:
+    assert mutants.result(record) == result
 
 
 def test_a_claim_without_mutant_is_red(built: Path, edit: Edit) -> None:
