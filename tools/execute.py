@@ -24,7 +24,7 @@ import psutil
 from nbformat import NotebookNode
 
 from tools import chapters as book
-from tools import kernels
+from tools import kernels, slices
 from tools.files import ToolError, digest, read_derived, write_atomic, write_if_changed, write_json
 
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
@@ -34,11 +34,15 @@ ROOM = 1_000_000  # bytes a disk has that is not full
 
 @dataclass(frozen=True)
 class Task:
-    """A chapter to run, with which parameters, and the folder its notebook goes to."""
+    """A chapter to run, with which parameters, and the folder its notebook goes to.
+
+    Where it names claims, only the cells that these need run.
+    """
 
     chapter: str
     parameters: dict[str, Any]
     out: Path
+    claims: tuple[str, ...] = ()
 
     @property
     def title(self) -> str:
@@ -261,6 +265,7 @@ def run_all(root: Path, tasks: list[Task], jobs: int | None = None) -> dict[str,
     for task in tasks:
         source = book.read_source(root, task.chapter)
         check_parameters(source, task.chapter, task.parameters)
+        source = slices.cut(source, task.claims) if task.claims else source
         key = cache_key(root, source, task.parameters)
         if cached(task, source, key):
             results[task.title] = last_report(task.out, task.chapter) | {"cached": True}
@@ -294,8 +299,9 @@ def run_all(root: Path, tasks: list[Task], jobs: int | None = None) -> dict[str,
 
 
 def last_seconds(root: Path, chapter: str) -> float:
-    """CPU seconds of the chapter's last default run; long ones go first."""
-    return float(last_report(root / "_build/executed", chapter).get("cpu_seconds", 1e9))
+    """CPU seconds of the chapter's last default run, here or as stored; long ones go first."""
+    known = read_derived(root / "book/timings.json", {}).get(chapter, 1e9)
+    return float(last_report(root / "_build/executed", chapter).get("cpu_seconds", known))
 
 
 def table(results: dict[str, dict[str, Any]]) -> str:

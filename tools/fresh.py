@@ -8,7 +8,7 @@ from typing import Any
 from tools import address, claims, execute
 from tools import chapters as book
 from tools.execute import Task
-from tools.files import ToolError, write_json
+from tools.files import ToolError, read_json, write_json
 
 
 def drawn(root: Path) -> int:
@@ -68,10 +68,12 @@ def main(argv: list[str]) -> int:
     seed = drawn(root) if args.seed == "commit" else int(args.seed)
     print(f"fresh seed: {seed}", flush=True)
     result = fresh(root, seed, args.jobs)
-    write_json(root / "_build/fresh" / str(seed) / "fresh.json", result)
+    folder = root / "_build/fresh" / str(seed)
+    write_json(folder / "fresh.json", result)
     print(f"claims at seed {seed}: {result['summary']}")
+    found = {row["id"]: row["verdict"] for row in read_json(folder / "claims.json")}
     for name, chapter in result["fell"].items():
         seeds = result["again"][name]
-        verdict = f"and again at {seeds}" if seeds else f"not at {seed + 1} nor {seed + 2}"
-        print(f"{name} (book/{chapter}.md) fell at seed {seed}, {verdict}")
+        often = f"and again at {seeds}" if seeds else f"not at {seed + 1} nor {seed + 2}"
+        print(f"{name} (book/{chapter}.md) {found[name]} at seed {seed}, {often}")
     return 1 if any(result["again"].values()) else 0
