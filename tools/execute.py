@@ -300,8 +300,9 @@ def run_all(root: Path, tasks: list[Task], jobs: int | None = None) -> dict[str,
 
 def last_seconds(root: Path, chapter: str) -> float:
     """CPU seconds of the chapter's last default run, here or as stored; long ones go first."""
-    known = read_derived(root / "book/timings.json", {}).get(chapter, 1e9)
-    return float(last_report(root / "_build/executed", chapter).get("cpu_seconds", known))
+    stored: dict[str, float] = read_derived(root / "book/timings.json", {})
+    report = last_report(root / "_build/executed", chapter)
+    return float(report.get("cpu_seconds", stored.get(chapter, 1e9)))
 
 
 def table(results: dict[str, dict[str, Any]]) -> str:
