@@ -1,5 +1,6 @@
 """The one place that knows where the repository lives and which version this is."""
 
+import argparse
 import os
 import re
 import subprocess
@@ -55,5 +56,6 @@ def source(root: Path) -> str:
 
 def main(argv: list[str]) -> None:
     """Print both."""
+    argparse.ArgumentParser(prog="python -m tools address", description=__doc__).parse_args(argv)
     root = Path.cwd()
     print(repository(root) or "unknown", reference(root))

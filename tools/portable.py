@@ -19,8 +19,8 @@ from PIL import Image
 
 from tools import address, readers
 from tools import chapters as book
-from tools.execute import cache_key, count_cells, graft
-from tools.files import ToolError, digest, read_json, write_if_changed
+from tools.execute import cache_key, count_cells, graft, last_run
+from tools.files import ToolError, digest, write_if_changed
 from tools.labels import Book, captioned, cell_lines, read_book
 from tools.plain import Page, caption, check_maths, convert, path, references
 
@@ -120,12 +120,11 @@ def portable(shared: Book, name: str, executed: NotebookNode) -> NotebookNode:
 
 def executed_chapter(root: Path, name: str) -> NotebookNode:
     """The chapter's present prose with the outputs of its last default run, if code agrees."""
-    folder = root / "_build/executed"
     source = book.read_source(root, name)
-    report = read_json(folder / f"{name}.json", {})
-    if report.get("key") != cache_key(root, source, {}) or not (folder / f"{name}.ipynb").exists():
+    executed = last_run(root / "_build/executed", name, cache_key(root, source, {}))
+    if executed is None:
         raise ToolError(f"book/{name}.md was not executed in its present state: run `make book`")
-    return graft(source, nbformat.read(folder / f"{name}.ipynb", as_version=4))
+    return graft(source, executed)
 
 
 def derived(root: Path, names: list[str]) -> Iterator[tuple[str, NotebookNode]]:

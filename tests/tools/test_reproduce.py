@@ -9,13 +9,14 @@ from pathlib import Path
 import pytest
 
 Edit = Callable[[str, str, str], None]
+REPOSITORY = Path(__file__).parents[2]
 
 
 def nbval(root: Path) -> subprocess.CompletedProcess[str]:
     """nbval on one chapter, with the tiny book's own package."""
-    command = [sys.executable, "-m", "pytest", "--nbval", "-q", "-p", "no:cacheprovider"]
-    command += [f"--rootdir={root}", "-c", os.devnull, "book/tides.ipynb"]
-    env = os.environ | {"PYTHONPATH": str(root)}
+    command = [sys.executable, "-m", "pytest", "--nbval", "-q", "-p", "tools.kernels"]
+    command += ["-p", "no:cacheprovider", f"--rootdir={root}", "-c", os.devnull, "book/tides.ipynb"]
+    env = os.environ | {"PYTHONPATH": f"{root}{os.pathsep}{REPOSITORY}"}
     return subprocess.run(command, cwd=root, env=env, capture_output=True, text=True)
 
 
