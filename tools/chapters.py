@@ -45,14 +45,6 @@ def pages(root: Path) -> list[str]:
     return [name.removesuffix(".md") for name in files]
 
 
-def prefixes(root: Path) -> dict[str, str]:
-    """`1.`, `2.`, … for the pages in the numbered parts of the toc, as the site counts them."""
-    parts = yaml.safe_load((root / "_toc.yml").read_text()).get("parts", [])
-    numbered = [part["chapters"] for part in parts if part.get("numbered")]
-    files = [name for chapters in numbered for name in toc_files(chapters)]
-    return {name.removesuffix(".md"): f"{i}." for i, name in enumerate(files, 1)}
-
-
 def chapters(root: Path) -> list[str]:
     """The pages that run code, in reading order; an error where one is absent from the toc."""
     listed = pages(root)

@@ -92,7 +92,8 @@ def portable(shared: Book, name: str, executed: NotebookNode) -> NotebookNode:
     """The portable form of an executed chapter; every fault of its prose in one error."""
     page = Page(shared, name, glue_values(executed))
     cells: list[NotebookNode] = []
-    lines = cell_lines(shared.root, name, executed)
+    lines = cell_lines(shared.root, name)
+    shared.md.parse((shared.root / path(page)).read_text(), page.env)  # footnotes stand anywhere
     for cell, line in zip(executed.cells, lines, strict=True):
         if cell.cell_type == "markdown":
             text = convert(page, cell.source, line)
@@ -102,7 +103,11 @@ def portable(shared: Book, name: str, executed: NotebookNode) -> NotebookNode:
             cells.append(install_cell(address.source(shared.root)))
         cells.append(plain_code(cell))
         if figure := captioned(cell):
-            cells.append(new_markdown_cell(caption(page, str(figure["caption"]), line, line)))
+            cells.append(
+                new_markdown_cell(
+                    caption(page, str(figure["caption"]), str(figure.get("name", "")), line)
+                )
+            )
     if text := references(page):
         cells.append(new_markdown_cell(text))
     check_maths(page)
@@ -130,11 +135,12 @@ def executed_chapter(root: Path, name: str) -> NotebookNode:
 
 def derived(root: Path, names: list[str]) -> Iterator[tuple[str, NotebookNode]]:
     """Each chapter with its portable notebook; every fault of every chapter in one error."""
+    ran = {name: executed_chapter(root, name) for name in names}
     shared = read_book(root)
     found = []
     for name in names:
         try:
-            yield name, portable(shared, name, executed_chapter(root, name))
+            yield name, portable(shared, name, ran[name])
         except ToolError as error:
             found.append(str(error))
     if found:
