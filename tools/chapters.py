@@ -12,10 +12,10 @@ from IPython.core.inputtransformer2 import TransformerManager
 from nbformat import NotebookNode
 
 from tools.files import ToolError, digest
+from tools.names import INJECTED
 
 PACKAGE = "fltutils"
 FENCE = re.compile(r"^```+\{code-cell\}", re.MULTILINE)
-INJECTED = "injected-parameters"
 
 
 def toc_files(node: Any) -> Iterator[str]:

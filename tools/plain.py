@@ -12,7 +12,7 @@ from markdown_it.token import Token
 from sphinx_proof.proof_type import PROOF_TYPES
 
 from tools.labels import Book, Label
-from tools.maths import expand, faults
+from tools.maths import expand, katex_html
 from tools.myst import Directive, directive
 
 TITLED = re.compile(r"^(?P<title>.*?)\s*<(?P<target>[^<>]+)>$", re.DOTALL)
@@ -35,7 +35,6 @@ class Page:
     name: str
     glue: dict[str, str]
     cited: list[str] = field(default_factory=list)
-    formulas: list[tuple[int, str, bool]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     found: list[tuple[int, str]] = field(default_factory=list)
     env: dict[str, Any] = field(default_factory=dict)
@@ -100,12 +99,12 @@ def cite(page: Page, content: str, line: int, form: str) -> str:
 
 
 def maths(page: Page, tex: str, line: int, display: bool) -> str:
-    """A formula with the book's macros expanded, noted for the check."""
+    """A formula with the book's macros expanded; it must render without them."""
     try:
         text = expand(tex.strip(), page.shared.macros)
+        katex_html(text, display)
     except ValueError as error:
-        return page.fault(line, f"{error} in {tex!r}")
-    page.formulas.append((line, text, display))
+        return page.fault(line, f"{error} (formula {tex.strip()[:60]!r})")
     return text
 
 
@@ -438,14 +437,6 @@ def shown(page: Page, block: Directive) -> str:
     if name in ("tab-item", "rubric", "table"):
         return "\n\n".join(filter(None, [f"**{heading}**", body]))
     return page.fault(block.line, f"unknown directive {{{name}}}")
-
-
-def check_maths(page: Page) -> None:
-    """Every formula must render without the book's macros."""
-    answers = faults([(tex, shown) for _, tex, shown in page.formulas])
-    for (line, tex, _), answer in zip(page.formulas, answers, strict=True):
-        if answer:
-            page.fault(line, f"{answer} (formula {tex[:60]!r})")
 
 
 def references(page: Page) -> str:

@@ -22,9 +22,9 @@ from tools import chapters as book
 from tools.execute import cache_key, count_cells, graft
 from tools.files import ToolError, digest, read_json, write_if_changed
 from tools.labels import Book, captioned, cell_lines, read_book
-from tools.plain import Page, caption, check_maths, convert, path, references
+from tools.names import GLUE
+from tools.plain import Page, caption, convert, path, references
 
-GLUE = "application/papermill.record/text/plain"
 ADDRESS = re.compile(r'(?m)^SOURCE = os\.environ\.get\("FLTUTILS_SOURCE", ".*"\)$')
 HIDDEN = {
     "hide-input": {"source_hidden": True},
@@ -70,8 +70,8 @@ def glue_values(nb: NotebookNode) -> dict[str, str]:
     values = {}
     for output in outputs(nb):
         name = output.get("metadata", {}).get("scrapbook", {}).get("name")
-        if name and GLUE in output.data:
-            values[name] = str(ast.literal_eval(output.data[GLUE]))
+        if name and GLUE + "text/plain" in output.data:
+            values[name] = str(ast.literal_eval(output.data[GLUE + "text/plain"]))
     return values
 
 
@@ -110,7 +110,6 @@ def portable(shared: Book, name: str, executed: NotebookNode) -> NotebookNode:
             )
     if text := references(page):
         cells.append(new_markdown_cell(text))
-    check_maths(page)
     if page.found:
         raise ToolError("\n".join(f"{path(page)}:{line}: {what}" for line, what in page.found))
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}

@@ -16,6 +16,8 @@ import psutil
 from papermill.exceptions import PapermillExecutionError, strip_color
 from papermill.execute import execute_notebook
 
+from tools.names import INJECTED
+
 
 def follow(parent: int) -> None:
     """Take the kernel down with us when the process that started us is gone."""
@@ -31,7 +33,7 @@ def last_cell(target: Path) -> int:
     if not target.exists():
         return 0
     cells = [c for c in nbformat.read(target, as_version=4).cells if c.cell_type == "code"]
-    own = [c for c in cells if "injected-parameters" not in c.metadata.get("tags", [])]
+    own = [c for c in cells if INJECTED not in c.metadata.get("tags", [])]
     begun = [i for i, c in enumerate(own, 1) if c.metadata.papermill.start_time]
     return max(begun, default=0)
 
