@@ -8,6 +8,7 @@ import pytest
 
 from tools import __main__ as program
 from tools import inputs
+from tools.files import write_if_changed
 
 Edit = Callable[[str, str, str], None]
 Run = Callable[..., list[str]]
@@ -154,6 +155,20 @@ def test_a_seed_that_numpy_would_refuse_is_told(
 ) -> None:
     (told,) = run(tiny, *words)
     assert "is not allowed; give a whole number ≥ 0" in told
+
+
+def test_a_file_that_is_missing_is_told_unless_a_tool_writes_it(tiny: Path, run: Run) -> None:
+    for name in ("timings.json", "macros.json", "claims.toml"):
+        (tiny / "book" / name).unlink()
+    assert run(tiny, "book") == [
+        "error: book/macros.json: cannot be read: No such file or directory",
+        "book/claims.toml: cannot be read: No such file or directory",
+    ]
+
+
+def test_a_derived_file_that_cannot_be_read_is_written_anew(tmp_path: Path) -> None:
+    (tmp_path / "a.ipynb").write_bytes(b"\xff")
+    assert write_if_changed(tmp_path / "a.ipynb", "new")
 
 
 def test_a_sound_book_passes(tiny: Path) -> None:
