@@ -25,7 +25,7 @@ COMMANDS = {
     "address": "print the repository's address and reference",
 }
 APART = {"address", "chromium", "node"}  # these write neither under _build nor under book
-BARE = APART | {"timings", "pictures"}  # these need no sound book
+BARE = APART | {"pictures", "timings"}  # these need no sound book
 
 
 def main() -> int:
@@ -44,11 +44,10 @@ def main() -> int:
         signal.signal(interrupt, signal.default_int_handler)
     name, *argv = sys.argv[1:]
     try:
-        if name not in BARE:
-            importlib.import_module("tools.inputs").check(Path.cwd())
-        command = importlib.import_module(f"tools.{name}")
         with nullcontext() if name in APART else lock(Path.cwd(), f"python -m tools {name}"):
-            return int(command.main(argv) or 0)
+            if name not in BARE:
+                importlib.import_module("tools.inputs").check(Path.cwd())
+            return int(importlib.import_module(f"tools.{name}").main(argv) or 0)
     except ToolError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

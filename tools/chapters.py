@@ -13,12 +13,12 @@ from sphinx_external_toc.parsing import MalformedError, parse_toc_data
 
 from tools import readers
 from tools.files import ToolError, digest
+from tools.names import INJECTED
 
 PACKAGE = "fltutils"
 FENCE = re.compile(r"^```+\{code-cell\}", re.MULTILINE)
 CELL = re.compile(r"^(```+)\{code-cell\}[^\n]*\n(.*?)^\1`*[ \t]*$", re.MULTILINE | re.DOTALL)
 HEAD = re.compile(r"---\n(.*?)^---[ \t]*\n", re.MULTILINE | re.DOTALL)
-INJECTED = "injected-parameters"
 OPTIONS = ("tags", "mystnb")  # what a code cell may say of itself
 NEEDED = {
     ("kernelspec", "name"): "python3",
@@ -65,14 +65,6 @@ def pages(root: Path) -> list[str]:
     if missing := [name for name in files if not (root / "book" / name).exists()]:
         raise ToolError(f"_toc.yml names {missing[0]}, which is not in book/")
     return [name.removesuffix(".md") for name in files]
-
-
-def prefixes(root: Path) -> dict[str, str]:
-    """`1.`, `2.`, … for the pages in the numbered parts of the toc, as the site counts them."""
-    parts = toc(root).get("parts", [])
-    numbered = [part["chapters"] for part in parts if part.get("numbered")]
-    files = [name for chapters in numbered for name in toc_files(chapters)]
-    return {name.removesuffix(".md"): f"{i}." for i, name in enumerate(files, 1)}
 
 
 def is_chapter(path: Path) -> bool:

@@ -11,12 +11,15 @@ from nbformat import NotebookNode
 from tools import chapters as book
 from tools import readers
 from tools.files import ToolError, write_json
+from tools.names import CLAIM, EXERCISE
 
-CLAIM = "application/vnd.fltutils.claim+json"
-EXERCISE = "application/vnd.fltutils.exercise+json"
-SOURCES = (
-    "tutorial", "seminar", "poster-emergence", "poster-virtual-covariance", "talk-giant-steps",
-)  # fmt: skip
+SOURCES = {
+    "tutorial": "Tutorial (AJCAI 2025)",
+    "seminar": "FLT seminar 2",
+    "poster-emergence": "Poster, feature emergence",
+    "poster-virtual-covariance": "Poster, virtual covariance",
+    "talk-giant-steps": "Talk, giant steps",
+}
 NEEDED = ("id", "statement", "source", "paper", "theorem", "chapter", "falsifier")
 ALLOWED = (*NEEDED, "mutant", "expected", "reason")
 WIDE = 4.0  # standard errors a claim's margin must have in the default run

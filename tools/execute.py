@@ -26,6 +26,7 @@ from nbformat import NotebookNode
 from tools import chapters as book
 from tools import kernels, slices
 from tools.files import ToolError, digest, read_derived, write_atomic, write_if_changed, write_json
+from tools.names import INJECTED
 
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 NOISE = ("papermill", "execution")
@@ -126,7 +127,7 @@ def graft(source: NotebookNode, executed: NotebookNode) -> NotebookNode:
     for cell in nb.cells:
         cell.metadata = clean(cell.metadata)
         if cell.cell_type == "code":
-            while book.INJECTED in book.tags(ran[0]):
+            while INJECTED in book.tags(ran[0]):
                 injected = ran.pop(0)
                 injected.metadata = clean(injected.metadata)
                 cells.append(injected)

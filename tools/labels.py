@@ -1,25 +1,27 @@
-"""What can be referred to: every label of the book, its number and its page."""
+"""What can be referred to: every label of the book and its number, as Sphinx counts them."""
 
-import re
-from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
 
-import yaml
+from docutils import nodes
+from jupyter_book.config import get_final_config
+from jupytext.myst import myst_to_notebook
+from markdown_it import MarkdownIt
 from nbformat import NotebookNode
+from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
+from sphinx.util.docutils import docutils_namespace, patch_docutils
 
 from tools import chapters as book
+from tools import site
 from tools.bibliography import Citation, citations
-from tools.files import ToolError, read_json
-from tools.myst import PROOF_KINDS, Block, MystError, walk
-
-HEADING = re.compile(r"^#{1,6}\s+(.*?)\s*$")
+from tools.files import ToolError, digest, read_json, write_json
+from tools.myst import parser, structure
 
 
-@dataclass(frozen=True)
-class Label:
+class Label(NamedTuple):
     """Something that can be referred to: an equation, a theorem, a figure, a section."""
 
     page: str
@@ -37,26 +39,15 @@ class Book:
     macros: dict[str, str]
     timings: dict[str, int]
     citations: dict[str, Citation]
-    prefixes: dict[str, str]
-    plain_equations: bool
-    labels: dict[str, Label] = field(default_factory=dict)
+    md: MarkdownIt
     titles: dict[str, str] = field(default_factory=dict)
-    numbers: dict[tuple[str, int], str] = field(default_factory=dict)
+    labels: dict[str, Label] = field(default_factory=dict)
 
 
-def cell_lines(root: Path, name: str, nb: NotebookNode) -> list[int]:
+def cell_lines(root: Path, name: str) -> list[int]:
     """The line of book/<name>.md at which each cell begins."""
     text = (root / "book" / f"{name}.md").read_text()
-    lines, place, count = [], 0, 0
-    for cell in nb.cells:
-        if cell.cell_type == "code":
-            count += 1
-            lines.append(book.cell_line(root, name, count))
-        else:
-            found = text.find(cell.source, place)
-            place = found + len(cell.source) if found >= 0 else place
-            lines.append(text.count("\n", 0, max(found, 0)) + 1)
-    return lines
+    return [line + 1 for line in myst_to_notebook(text, add_source_map=True).metadata.source_map]
 
 
 def captioned(cell: NotebookNode) -> dict[str, Any]:
@@ -65,109 +56,85 @@ def captioned(cell: NotebookNode) -> dict[str, Any]:
     return dict(figure) if figure.get("caption") else {}
 
 
-def page_blocks(root: Path, name: str, chapter: bool) -> Iterator[Block]:
-    """The blocks of a page; a code cell with a caption comes as a directive `figure`."""
-    if not chapter:
-        text = (root / "book" / f"{name}.md").read_text()
-        head = re.match(r"---\n.*?\n---\n", text, re.DOTALL)
-        skipped = head[0] if head else ""
-        yield from walk(text[len(skipped) :], 1 + skipped.count("\n"))
-        return
-    nb = book.read_source(root, name)
-    for cell, line in zip(nb.cells, cell_lines(root, name, nb), strict=True):
-        if cell.cell_type == "markdown":
-            yield from walk(cell.source, line)
-        elif figure := captioned(cell):
-            options = {"name": str(figure.get("name", ""))}
-            yield Block("directive", str(figure["caption"]), line, name="figure", options=options)
+def read_pages(root: Path) -> tuple[BuildEnvironment, dict[str, nodes.document]]:
+    """What Sphinx knows once it has read every page as for the site; nothing is written."""
+    site.fill_cache(root, book.chapters(root), committed=False)
+    given = {"external_toc_path": str(root / "_toc.yml"), "latex_individualpages": False}
+    given["nb_execution_cache_path"] = str(root / "_build/.jupyter_cache")
+    config, _ = get_final_config(user_yaml=root / "_config.yml", cli_config=given)
+    with TemporaryDirectory() as out, patch_docutils(), docutils_namespace():
+        app = Sphinx(root / "book", None, out, out, "dummy", config, None, None, freshenv=True)
+        app.builder.read()
+        list(app.env.check_dependents(app, set()))  # the numbers are given here
+        return app.env, {name: app.env.get_doctree(name) for name in book.pages(root)}
 
 
-def headings(block: Block) -> Iterator[str]:
-    """The headings in a block of text."""
-    for line in block.text.split("\n"):
-        if match := HEADING.match(line):
-            yield match[1]
+def words(title: nodes.Element) -> str:
+    """A title as Markdown: its words and its formulas."""
+    parts = title.children
+    return "".join(f"${p.astext()}$" if isinstance(p, nodes.math) else p.astext() for p in parts)
 
 
-def add(shared: Book, label: str, entry: Label, line: int) -> None:
-    """Register a label once."""
-    if label in shared.labels:
-        raise MystError(
-            line, f"the label {label!r} stands in {shared.labels[label].page}.md already"
-        )
-    shared.labels[label] = entry
+def numbered(env: BuildEnvironment, page: str, node: nodes.Element) -> tuple[str, str]:
+    """What Sphinx makes of a node: its kind and its name with its number."""
+    config, counts = env.config, env.toc_fignumbers.get(page, {})
+    if isinstance(node, nodes.math_block):
+        long = config.numfig and config.math_numfig
+        count = counts["displaymath"][node["ids"][0]] if long else (node["number"],)
+        return "equation", f"({'.'.join(map(str, count))})"
+    kind = env.domains["std"].get_enumerable_node_type(node) or ""
+    for name in node["ids"]:
+        if name in counts.get(kind, {}):
+            text = config.numfig_format[kind] % ".".join(map(str, counts[kind][name]))
+            return kind, text[0].upper() + text[1:]
+    return "section", words(node[0]) if isinstance(node, nodes.section) else ""
 
 
-def numeral(shared: Book, name: str, kind: str, count: int) -> str:
-    """How the site writes the number of an equation, a theorem or a figure."""
-    prefix = shared.prefixes.get(name, "")
-    if kind == "equation":
-        return f"({count})" if shared.plain_equations else f"({prefix}{count})"
-    return f"{kind.capitalize()} {prefix}{count}"
+def all_labels(env: BuildEnvironment, trees: dict[str, nodes.document]) -> dict[str, Label]:
+    """Every label; a theorem without one is called by its page and line."""
+    explicit = env.domains["std"].anonlabels
+    found: dict[str, Label] = {}
+    for page, tree in trees.items():
+        for node in tree.findall(nodes.Element):
+            names = [name for name in node.get("names", []) if name in explicit]
+            own = node.get("label") if node.get("ids") else None
+            if names or own:
+                entry = Label(page, *numbered(env, page, node))
+                for name in filter(None, [*names, own, f"{page}:{node.line}"]):
+                    if name in found:
+                        where = f"book/{page}.md:{node.line}: the label {name!r}"
+                        raise ToolError(f"{where} stands in {found[name].page}.md already")
+                    found[name] = entry
+    return found
 
 
-def number_page(shared: Book, name: str) -> None:
-    """Number the equations, theorems and figures of a page and register its labels."""
-    counts: Counter[str] = Counter()
-    target: tuple[str, int] | None = None
-    for block in page_blocks(shared.root, name, name in shared.chapters):
-        label, kind, text = "", "", ""
-        if block.kind == "target":
-            target = (block.text, block.line)
-            continue
-        if block.kind == "text":
-            if not block.text.strip():
-                continue
-            titles = list(headings(block))
-            if titles:
-                shared.titles.setdefault(name, titles[0])
-            if target:
-                title = titles[0] if HEADING.match(block.text.strip().split("\n")[0]) else ""
-                add(shared, target[0], Label(name, "section", title), target[1])
-        elif block.kind == "math" and block.name:
-            kind, label = "equation", block.name
-        elif block.kind == "directive":
-            label = block.options.get("label") or block.options.get("name") or ""
-            short = block.name.removeprefix("prf:")
-            if block.name == "math" and label:
-                kind = "equation"
-            elif block.name == "figure":
-                kind = "figure" if block.text.strip() else ""
-            elif block.name.startswith("prf:") and short in PROOF_KINDS:
-                kind = "" if "nonumber" in block.options else short
-        if kind:
-            counts[kind] += 1
-            text = numeral(shared, name, kind, counts[kind])
-            shared.numbers[name, block.line] = text
-        if label:
-            add(shared, label, Label(name, kind or "section", text or block.argument), block.line)
-        if target and block.kind == "directive":
-            entry = Label(name, kind or "section", text or block.argument)
-            add(shared, target[0], entry, target[1])
-        target = None
-
-
-def sphinx_config(root: Path) -> dict[str, Any]:
-    """What _config.yml tells Sphinx."""
-    config = yaml.safe_load((root / "_config.yml").read_text()) or {}
-    return dict(config.get("sphinx", {}).get("config", {}))
+def sources(root: Path) -> list[Path]:
+    """Every file the numbers depend on."""
+    found = [p for p in (root / "book").rglob("*") if p.suffix in (".md", ".bib", ".json", ".py")]
+    found += [root / "_build/executed" / f"{name}.ipynb" for name in book.chapters(root)]
+    return [root / "_config.yml", root / "_toc.yml", Path(__file__), *sorted(found)]
 
 
 def read_book(root: Path) -> Book:
     """Everything the conversion of one page needs to know of the others."""
-    shared = Book(
+    for page in book.pages(root):
+        structure(root, page)
+    key = digest(part for p in sources(root) for part in (p.name, p.read_bytes()))
+    store = root / "_build/labels.json"
+    known = read_json(store, {})
+    if known.get("key") != key:
+        env, trees = read_pages(root)
+        titles = {page: words(title) for page, title in env.titles.items()}
+        known = {"key": key, "titles": titles, "labels": all_labels(env, trees)}
+        write_json(store, known)
+    return Book(
         root,
         book.pages(root),
         book.chapters(root),
         read_json(root / "book/macros.json", {}),
         read_json(root / "book/timings.json", {}),
         citations(root / "book/references.bib"),
-        book.prefixes(root),
-        not sphinx_config(root).get("math_numfig", True),
+        parser(root),
+        known["titles"],
+        {name: Label(*entry) for name, entry in known["labels"].items()},
     )
-    for name in shared.pages:
-        try:
-            number_page(shared, name)
-        except MystError as fault:
-            raise ToolError(f"book/{name}.md:{fault.line}: {fault}") from None
-    return shared

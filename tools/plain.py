@@ -1,24 +1,20 @@
 """A page's MyST as plain Markdown: what Colab, GitHub and VS Code all show well."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import accumulate
 from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+from markdown_it.token import Token
+from sphinx_proof.proof_type import PROOF_TYPES
 
 from tools.labels import Book, Label
-from tools.maths import expand, faults
-from tools.myst import PROOF_KINDS, Block, MystError, blocks
+from tools.maths import expand, katex_html
+from tools.myst import Directive, directive
 
-ROLE = r"\{(?P<role>[A-Za-z][\w:.-]*)\}(?P<tick>`+)(?P<content>.+?)(?<!`)(?P=tick)(?!`)"
-INLINE = re.compile(
-    rf"(?P<escaped>\\[^\n])|{ROLE}|(?P<code>(?P<ticks>`+)(?!`).+?(?<!`)(?P=ticks)(?!`))"
-    r"|(?P<comment><!--.*?-->)|\$\$(?P<display>.+?)\$\$|\$(?P<maths>(?:\\.|[^$\\])+)\$"
-    r"|\[\^(?P<note>[\w-]+)\](?P<definition>:?)"
-    r"|!\[[^\]]*\]\((?P<file>[^)\s]+)\)|(?P<link>\[(?P<text>[^\[\]]*)\]\((?P<goal>[^)\s]+)\))"
-    r"|(?P<attributes>(?<=[\])`*])\{[.#][^}\n]*\})"
-    r"|(?P<substitution>\{\{.+?\}\})",
-    re.DOTALL,
-)
 TITLED = re.compile(r"^(?P<title>.*?)\s*<(?P<target>[^<>]+)>$", re.DOTALL)
 ADMONITIONS = (
     "note", "tip", "warning", "important", "caution", "attention", "danger", "error", "hint",
@@ -39,9 +35,9 @@ class Page:
     name: str
     glue: dict[str, str]
     cited: list[str] = field(default_factory=list)
-    formulas: list[tuple[int, str, bool]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     found: list[tuple[int, str]] = field(default_factory=list)
+    env: dict[str, Any] = field(default_factory=dict)
 
     def fault(self, line: int, message: str) -> str:
         """Record a fault; nothing is put in its place."""
@@ -59,7 +55,7 @@ def page_link(page: Page, name: str, line: int, text: str = "") -> str:
     name = name.removesuffix(".md").removesuffix(".ipynb").removeprefix("./").removeprefix("/")
     if name not in page.shared.pages:
         return page.fault(line, f"there is no page {name!r} in _toc.yml")
-    return f"[{text or inline(page, page.shared.titles.get(name, name), line)}]({href(page, name)})"
+    return f"[{text or convert(page, page.shared.titles[name], line)}]({href(page, name)})"
 
 
 def refer(page: Page, label: str, line: int, text: str = "") -> str:
@@ -67,14 +63,14 @@ def refer(page: Page, label: str, line: int, text: str = "") -> str:
     entry = page.shared.labels.get(label)
     if entry is None:
         return page.fault(line, f"undefined label {label!r}")
-    shown = text or (inline(page, entry.text, line) if entry.kind == "section" else entry.text)
-    if not shown:
+    words = text or (convert(page, entry.text, line) if entry.kind == "section" else entry.text)
+    if not words:
         return page.fault(line, f"the label {label!r} has no title: write {{ref}}`text <{label}>`")
     if entry.page == page.name:
-        return shown
+        return words
     if text or entry.kind == "section":
-        return f"[{shown}]({href(page, entry.page)})"
-    return f"{shown} of {page_link(page, entry.page, line)}"
+        return f"[{words}]({href(page, entry.page)})"
+    return f"{words} of {page_link(page, entry.page, line)}"
 
 
 def numbered(page: Page, content: str, line: int) -> str:
@@ -103,12 +99,12 @@ def cite(page: Page, content: str, line: int, form: str) -> str:
 
 
 def maths(page: Page, tex: str, line: int, display: bool) -> str:
-    """A formula with the book's macros expanded, noted for the check."""
+    """A formula with the book's macros expanded; it must render without them."""
     try:
         text = expand(tex.strip(), page.shared.macros)
+        katex_html(text, display)
     except ValueError as error:
-        return page.fault(line, f"{error} in {tex!r}")
-    page.formulas.append((line, text, display))
+        return page.fault(line, f"{error} (formula {tex.strip()[:60]!r})")
     return text
 
 
@@ -177,37 +173,124 @@ def note(page: Page, name: str) -> str:
     return f"<sup>{page.notes.index(name) + 1}</sup>"
 
 
-def inline(page: Page, text: str, line: int) -> str:
-    """Roles, formulas, links and footnotes of a piece of prose."""
-
-    def replace(match: re.Match[str]) -> str:
-        here = line + text.count("\n", 0, match.start())
-        if match["role"]:
-            return role(page, match["role"], match["content"], here)
-        if match["maths"]:
-            return f"${maths(page, match['maths'], here, False)}$"
-        if match["display"]:
-            return f"$${maths(page, match['display'], here, True)}$$"
-        if match["note"]:
-            return note(page, match["note"]) + (" " if match["definition"] else "")
-        if match["file"]:
-            return image_file(page, match["file"], here) and match[0]
-        if match["link"]:
-            return link(page, match["goal"], here, inline(page, match["text"], here))
-        if match["substitution"]:
-            return page.fault(here, f"substitutions are not used in this book: {match[0]}")
-        return "" if match["attributes"] else match[0]
-
-    return INLINE.sub(replace, text)
+def raw(page: Page, html: str, line: int) -> None:
+    """Refuse a script: the site would run it, the notebook would not."""
+    if "<script" in html.lower():
+        page.fault(line, "a raw <script> is not allowed: write a lab or a directive")
 
 
-def prose(page: Page, text: str, line: int) -> str:
-    """Paragraphs, each for itself: nothing inline crosses a blank line."""
-    out = []
-    for piece in re.split(r"(\n\s*\n)", text):
-        out.append(piece if not piece.strip() else inline(page, piece, line))
-        line += piece.count("\n")
-    return "".join(out).strip("\n")
+def inline(page: Page, token: Token, text: str, line: int) -> str | None:
+    """An inline token that stands for `text`; None where it stays as it is."""
+    match token.type:
+        case "myst_role":
+            return role(page, token.meta["name"], token.content, line)
+        case "math_inline":
+            return f"${maths(page, text.strip('$'), line, False)}$"
+        case "footnote_ref":
+            return note(page, token.meta["label"])
+        case "attributes":
+            return ""
+        case "image":
+            image_file(page, str(token.attrs["src"]), line)
+        case "html_inline":
+            raw(page, token.content, line)
+        case "link_open" if "](" in text:
+            label, _, goal = text[1:-1].rpartition("](")
+            return link(page, goal, line, convert(page, label, line))
+        case "text" if "$" in token.content:
+            page.fault(line, "a $ that opens no formula: $$ begins a paragraph, money is \\$")
+    return None
+
+
+def places(token: Token, text: str, starts: list[int], after: int | None) -> list[int]:
+    """Where each sign of an inline token's content stands in the text; a table cell `after` one."""
+    assert token.map
+    found: list[int] = []
+    for row, part in enumerate(token.content.split("\n"), token.map[0]):
+        first, last = starts[row], starts[row + 1]
+        place = text.find(part, after, last) if after is not None else text.rfind(part, first, last)
+        if place < 0:
+            raise ValueError(f"cannot place {part[:40]!r}: in a table write \\vert, not \\|")
+        found += range(place, place + len(part) + 1)
+    return found
+
+
+def changes(page: Page, text: str, line: int) -> Iterator[tuple[int, int, str, bool]]:
+    """What a text changes: from where to where, into what, and whether that is a block."""
+    lines = text.split("\n")
+    starts = [0, *accumulate(len(item) + 1 for item in lines)]
+    after: int | None = None
+    for token in page.shared.md.parse(text, page.env):
+        if token.type == "tr_open" and token.map:
+            after = starts[token.map[0]]
+        if token.type == "tr_close":
+            after = None
+        if not token.map:
+            continue
+        first, here = token.map[0], line + token.map[0]
+        if token.type == "footnote_reference_open":
+            mark = f"[^{token.meta['label']}]:"
+            place = text.index(mark, starts[first])
+            yield place, place + len(mark), f"{note(page, token.meta['label'])} ", False
+        elif token.type != "inline":
+            new = block(page, token, lines[first], here)
+            if new is not None:
+                yield starts[first], starts[token.map[1]] - 1, new, True
+        elif token.content:
+            try:
+                where = places(token, text, starts, after)
+            except ValueError as error:
+                page.fault(here, str(error))
+                continue
+            after = None if after is None else where[-1]
+            done = 0
+            for child in token.children or []:
+                start, end = child.meta.get("span", (0, 0))
+                if start < done:
+                    continue
+                begin, stop = where[start], where[end - 1] + 1
+                at = here + token.content.count("\n", 0, start)
+                new = inline(page, child, text[begin:stop], at)
+                if new is not None:
+                    yield begin, stop, new, False
+                    done = end
+
+
+def convert(page: Page, text: str, line: int) -> str:
+    """MyST whose first line is number `line` of its file, as plain Markdown."""
+    pieces, piece, place = [], "", 0
+    for start, end, new, alone in changes(page, text, line):
+        piece += text[place:start]
+        if alone:
+            pieces += [piece, new]
+            piece = ""
+        else:
+            piece += new
+        place = end
+    pieces.append(piece + text[place:])
+    return "\n\n".join(piece.strip("\n") for piece in pieces if piece.strip())
+
+
+def block(page: Page, token: Token, opening: str, line: int) -> str | None:
+    """A block as plain Markdown at its own indentation; None where it stays as it is."""
+    found = directive(token, line) if token.type in ("fence", "colon_fence") else None
+    if found:
+        text = shown(page, found)
+    elif token.type in ("math_block", "math_block_label"):
+        text = display(page, token.content, token.info, line)
+    elif token.type in ("myst_target", "myst_line_comment", "myst_block_break"):
+        return ""
+    elif token.type == "amsmath":
+        return page.fault(line, "write displayed maths as $$ … $$ (label)")
+    elif token.type == "html_block":
+        raw(page, token.content, line)
+        return None
+    else:
+        return None
+    head = opening[: opening.index(token.markup)]
+    rest = re.sub(r"[^>\s]", " ", head)
+    first, *more = text.split("\n")
+    return "\n".join([head + first, *(rest + item if item.strip() else "" for item in more)])
 
 
 def quote(title: str, body: str) -> str:
@@ -228,12 +311,11 @@ def fold(title: str, body: str, is_open: bool = False) -> str:
     return f"<details{state}>\n<summary><b>{title}</b></summary>\n\n{body}\n\n</details>"
 
 
-def display(page: Page, block: Block, label: str) -> str:
+def display(page: Page, tex: str, label: str, line: int) -> str:
     """A displayed formula, with its number if it has a label."""
-    line = block.body_line or block.line
-    tex = maths(page, block.text, line, True)
-    number = page.shared.numbers.get((page.name, block.line), "").strip("()")
-    return f"$$\n{tex}" + (f" \\tag{{{number}}}" if label else "") + "\n$$"
+    text = maths(page, dedent(tex), line, True)
+    number = page.shared.labels[label].text.strip("()") if label in page.shared.labels else ""
+    return f"$$\n{text}" + (f" \\tag{{{number}}}" if number else "") + "\n$$"
 
 
 def image_file(page: Page, name: str, line: int) -> str:
@@ -243,29 +325,31 @@ def image_file(page: Page, name: str, line: int) -> str:
     return page.fault(line, f"there is no file book/{name}")
 
 
-def image(page: Page, block: Block) -> str:
+def image(page: Page, block: Directive) -> str:
     """An image from a file of the book."""
     alt = " ".join(block.options.get("alt", "").split())
     return f"![{alt}]({image_file(page, block.argument, block.line)})"
 
 
-def caption(page: Page, text: str, line: int, place: int) -> str:
+def caption(page: Page, text: str, label: str, line: int) -> str:
     """A figure's caption with its number."""
-    number = page.shared.numbers[page.name, place]
-    return f"**{number}.** {prose(page, text, line)}"
+    entry = page.shared.labels.get(label)
+    if entry is None:
+        return page.fault(line, f"the site shows no figure {label!r}: give the caption a name")
+    return f"**{entry.text}.** {convert(page, text, line)}"
 
 
-def table(page: Page, block: Block) -> str:
+def table(page: Page, block: Directive) -> str:
     """A list-table as a pipe table."""
     rows = table_rows(block.text)
     width = max(len(row) for row in rows)
-    shown = [[prose(page, cell, block.body_line) for cell in row] for row in rows]
+    shown = [[convert(page, cell, block.body_line) for cell in row] for row in rows]
     shown = [row + [""] * (width - len(row)) for row in shown]
     if int(block.options.get("header-rows", 0)) == 0:
         shown.insert(0, [""] * width)
     shown.insert(1, ["---"] * width)
     lines = [f"| {' | '.join(row)} |" for row in shown]
-    title = f"**{prose(page, block.argument, block.line)}**\n\n" if block.argument else ""
+    title = f"**{convert(page, block.argument, block.line)}**\n\n" if block.argument else ""
     return title + "\n".join(lines)
 
 
@@ -282,35 +366,36 @@ def table_rows(text: str) -> list[list[str]]:
     return rows
 
 
-def card(page: Page, block: Block) -> str:
+def card(page: Page, block: Directive) -> str:
     """A card's title, text and link."""
     header, _, rest = block.text.rpartition("\n^^^\n")
     body = "\n".join(line for line in rest.split("\n") if line.strip() != "+++")
     skipped = block.text.count("\n", 0, len(block.text) - len(rest))
-    title = prose(page, block.argument, block.line)
+    title = convert(page, block.argument, block.line)
     if goal := block.options.get("link", ""):
         kind = block.options.get("link-type", "url")
         title = {
             "doc": lambda: page_link(page, goal, block.line, title),
             "ref": lambda: refer(page, goal, block.line, title),
         }.get(kind, lambda: link(page, goal, block.line, title))()
-    parts = [f"**{title}**" if title else "", prose(page, header, block.body_line)]
+    parts = [f"**{title}**" if title else "", convert(page, header, block.body_line)]
     return "\n\n".join(filter(None, [*parts, convert(page, body, block.body_line + skipped)]))
 
 
-def proof(page: Page, block: Block, body: str) -> str:
+def proof(page: Page, block: Directive, body: str) -> str:
     """A theorem in a blockquote under its number; a proof in plain words."""
     short = block.name.removeprefix("prf:")
-    title = prose(page, block.argument, block.line)
+    title = convert(page, block.argument, block.line)
     if short == "proof":
         return f"*Proof{f' ({title})' if title else ''}.*\n\n{body} ∎"
-    if short not in PROOF_KINDS:
+    if short not in PROOF_TYPES:
         return page.fault(block.line, f"unknown directive {{{block.name}}}")
-    name = page.shared.numbers.get((page.name, block.line), short.capitalize())
+    entry = page.shared.labels.get(block.options.get("label", f"{page.name}:{block.line}"))
+    name = entry.text if entry and entry.text else short.capitalize()
     return quote(f"{name}{f' ({title})' if title else ''}.", body)
 
 
-def directive(page: Page, block: Block) -> str:
+def shown(page: Page, block: Directive) -> str:
     """A directive as plain Markdown."""
     name, title = block.name, block.argument
     if name in SILENT:
@@ -318,7 +403,7 @@ def directive(page: Page, block: Block) -> str:
     if name in WEBSITE:
         return WEBSITE[name]
     if name == "math":
-        return display(page, block, block.options.get("label", ""))
+        return display(page, block.text, block.options.get("label", ""), block.body_line)
     if name in ("code-block", "code", "sourcecode"):
         return f"```{title}\n{block.text}\n```"
     if name == "list-table":
@@ -326,16 +411,18 @@ def directive(page: Page, block: Block) -> str:
     if name == "image":
         return image(page, block)
     if name == "figure":
-        shown = image(page, block)
-        text = block.text
-        return f"{shown}\n\n{caption(page, text, block.body_line, block.line)}" if text else shown
+        parts = [image(page, block)]
+        if block.text:
+            label = block.options.get("name", "")
+            parts.append(caption(page, block.text, label, block.body_line))
+        return "\n\n".join(parts)
     if name in ("card", "grid-item-card"):
         text = card(page, block)
         return quote("", text) if name == "card" else text
     body = convert(page, block.text, block.body_line)
     if name.startswith("prf:"):
         return proof(page, block, body)
-    heading = prose(page, title, block.line)
+    heading = convert(page, title, block.line)
     if name in ("admonition", "sidebar", "topic"):
         return quote(heading, body)
     if name in ADMONITIONS:
@@ -350,37 +437,6 @@ def directive(page: Page, block: Block) -> str:
     if name in ("tab-item", "rubric", "table"):
         return "\n\n".join(filter(None, [f"**{heading}**", body]))
     return page.fault(block.line, f"unknown directive {{{name}}}")
-
-
-def render(page: Page, block: Block) -> str:
-    """One block as plain Markdown, at its own indentation."""
-    if block.kind == "text":
-        return prose(page, block.text, block.line)
-    if block.kind == "target":
-        return ""
-    text = block.text
-    if block.kind == "math":
-        text = display(page, block, block.name)
-    elif block.kind == "directive":
-        text = directive(page, block)
-    return "\n".join(f"{block.indent}{line}" if line.strip() else "" for line in text.split("\n"))
-
-
-def convert(page: Page, text: str, line: int) -> str:
-    """MyST whose first line is number `line` of its file, as plain Markdown."""
-    try:
-        pieces = [render(page, block) for block in blocks(text, line)]
-    except MystError as fault:
-        return page.fault(fault.line, str(fault))
-    return "\n\n".join(piece for piece in pieces if piece.strip())
-
-
-def check_maths(page: Page) -> None:
-    """Every formula must render without the book's macros."""
-    answers = faults([(tex, shown) for _, tex, shown in page.formulas])
-    for (line, tex, _), answer in zip(page.formulas, answers, strict=True):
-        if answer:
-            page.fault(line, f"{answer} (formula {tex[:60]!r})")
 
 
 def references(page: Page) -> str:

@@ -17,9 +17,9 @@ from tools import chapters as book
 from tools.execute import cache_key, count_cells, graft, last_run
 from tools.files import ToolError, digest, write_if_changed
 from tools.labels import Book, captioned, cell_lines, read_book
-from tools.plain import Page, caption, check_maths, convert, path, references
+from tools.names import GLUE
+from tools.plain import Page, caption, convert, path, references
 
-GLUE = "application/papermill.record/text/plain"
 ADDRESS = re.compile(r'(?m)^SOURCE = os\.environ\.get\("FLTUTILS_SOURCE", ".*"\)$')
 HIDDEN = {
     "hide-input": {"source_hidden": True},
@@ -64,8 +64,8 @@ def glue_values(nb: NotebookNode) -> dict[str, str]:
     values = {}
     for output in outputs(nb):
         name = output.get("metadata", {}).get("scrapbook", {}).get("name")
-        if name and GLUE in output.data:
-            values[name] = str(ast.literal_eval(output.data[GLUE]))
+        if name and GLUE + "text/plain" in output.data:
+            values[name] = str(ast.literal_eval(output.data[GLUE + "text/plain"]))
     return values
 
 
@@ -86,7 +86,8 @@ def portable(shared: Book, name: str, executed: NotebookNode) -> NotebookNode:
     """The portable form of an executed chapter; every fault of its prose in one error."""
     page = Page(shared, name, glue_values(executed))
     cells: list[NotebookNode] = []
-    lines = cell_lines(shared.root, name, executed)
+    lines = cell_lines(shared.root, name)
+    shared.md.parse((shared.root / path(page)).read_text(), page.env)  # footnotes stand anywhere
     for cell, line in zip(executed.cells, lines, strict=True):
         if cell.cell_type == "markdown":
             text = convert(page, cell.source, line)
@@ -96,10 +97,13 @@ def portable(shared: Book, name: str, executed: NotebookNode) -> NotebookNode:
             cells.append(install_cell(address.source(shared.root)))
         cells.append(plain_code(cell))
         if figure := captioned(cell):
-            cells.append(new_markdown_cell(caption(page, str(figure["caption"]), line, line)))
+            cells.append(
+                new_markdown_cell(
+                    caption(page, str(figure["caption"]), str(figure.get("name", "")), line)
+                )
+            )
     if text := references(page):
         cells.append(new_markdown_cell(text))
-    check_maths(page)
     if page.found:
         raise ToolError("\n".join(f"{path(page)}:{line}: {what}" for line, what in page.found))
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
@@ -138,11 +142,12 @@ def derived(
     root: Path, names: list[str], outputs: Callable[[Path, str], NotebookNode]
 ) -> Iterator[tuple[str, NotebookNode]]:
     """Each chapter with its portable notebook; every fault of every chapter in one error."""
+    ran = {name: outputs(root, name) for name in names}
     shared = read_book(root)
     found = []
     for name in names:
         try:
-            yield name, portable(shared, name, outputs(root, name))
+            yield name, portable(shared, name, ran[name])
         except ToolError as error:
             found.append(str(error))
     if found:

@@ -9,8 +9,8 @@ import nbformat
 from tools import address, portable
 from tools import chapters as book
 from tools.files import ToolError, write_atomic
+from tools.names import BRANCH
 
-BRANCH = "published"
 RELATIVE = re.compile(r"(!?\[[^\]]*\]\()(?![a-z]+:|#)([^)\s]+)\)")
 
 

@@ -3,7 +3,6 @@
 import argparse
 import base64
 import hashlib
-import importlib
 import os
 import re
 import shutil
@@ -17,20 +16,12 @@ from jupyter_cache.base import CacheBundleIn
 from myst_nb.core.read import read_myst_markdown_notebook
 from nbformat import NotebookNode
 
-from tools import chapters, readers
+from tools import chapters, claims
 from tools.files import ToolError, write_atomic
 from tools.lighten import lighten
+from tools.names import OWN_TYPES
 
 JUPYTER_BOOK = "from jupyter_book.cli.main import main; main(prog_name='jupyter-book')"
-OWN_TYPES = "application/vnd.fltutils."  # for tools and tests, not for readers
-
-
-def stored(root: Path, name: str, committed: bool) -> NotebookNode:
-    """The executed notebook of a chapter: of the last run, or the committed one."""
-    path = root / ("book" if committed else "_build/executed") / f"{name}.ipynb"
-    if not path.exists():
-        raise ToolError(f"{path.relative_to(root)} is missing: run `make book`")
-    return readers.read_notebook(path)
 
 
 def with_outputs(source: NotebookNode, run: NotebookNode, name: str) -> NotebookNode:
@@ -74,19 +65,14 @@ def fill_cache(root: Path, names: list[str], committed: bool) -> None:
     for folder in (root / "_build" / ".jupyter_cache", root / "_build" / "dark"):
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
+    folder = root / ("book" if committed else "_build/executed")
     cache = get_cache(str(root / "_build" / ".jupyter_cache"))
     for name in names:
         text = (root / "book" / f"{name}.md").read_text(encoding="utf-8")
         source = read_myst_markdown_notebook(text, add_source_map=True)
-        nb = with_outputs(source, stored(root, name, committed), name)
+        nb = with_outputs(source, claims.stored(root, name, folder), name)
         take_dark_twins(nb, root / "_build" / "dark")
         cache.cache_notebook_bundle(CacheBundleIn(nb, name), check_validity=False, overwrite=True)
-
-
-def repository(root: Path) -> str:
-    """Web address of the repository, or nothing while it is unknown."""
-    address = importlib.import_module("tools.address")
-    return address.repository(root) or ""
 
 
 def run_sphinx(root: Path, output: Path) -> None:
@@ -95,8 +81,8 @@ def run_sphinx(root: Path, output: Path) -> None:
     command = [sys.executable, "-c", JUPYTER_BOOK, "build", "book", "--config", "_config.yml"]
     command += ["--toc", str(root / "_toc.yml"), "--path-output", str(output)]
     command += ["-n", "-W", "--keep-going"]
-    environment = os.environ | {"BOOK_REPOSITORY": repository(root), "NO_COLOR": "1"}
-    environment["PYTHONPATH"] = str(Path(__file__).parents[1])  # the labs' directive uses tools
+    environment = os.environ | {"NO_COLOR": "1"}
+    environment["PYTHONPATH"] = str(Path(__file__).parents[1])  # the extensions use tools
     done = subprocess.run(
         command,
         cwd=root,
@@ -141,7 +127,7 @@ def swap(new: Path, place: Path) -> None:
 def build(root: Path, committed: bool = False) -> Path:
     """Render the site from the last run, or from the committed notebooks."""
     names = chapters.chapters(root)
-    importlib.import_module("tools.claims").collect(root, committed=committed)
+    claims.collect(root, committed=committed)
     fill_cache(root, names, committed)
     work = root / "_build" / ".site"
     run_sphinx(root, work)

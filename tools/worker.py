@@ -19,6 +19,7 @@ from papermill.execute import execute_notebook
 
 from tools.files import write_atomic
 from tools.kernels import private
+from tools.names import INJECTED
 
 
 def follow(parent: int, *places: Path) -> None:
@@ -37,7 +38,7 @@ def last_cell(target: Path) -> int:
     if not target.exists():
         return 0
     cells = [c for c in nbformat.read(target, as_version=4).cells if c.cell_type == "code"]
-    own = [c for c in cells if "injected-parameters" not in c.metadata.get("tags", [])]
+    own = [c for c in cells if INJECTED not in c.metadata.get("tags", [])]
     begun = [i for i, c in enumerate(own, 1) if c.metadata.papermill.start_time]
     return max(begun, default=0)
 

@@ -1,60 +1,19 @@
 """Maths prerendered by KaTeX at build time: no script in the page, a wrong formula is a warning."""
 
-import functools
-import json
 import re
-import subprocess
 from pathlib import Path
 from typing import Any
 
-import sphinxcontrib.katex as katex
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util import logging
 from sphinx.util.math import get_node_equation_number
 from sphinx.writers.html5 import HTML5Translator
 
-from tools.node import binary
+from tools.maths import katex_html
 
 LOGGER = logging.getLogger(__name__)
-ANSWER = """
-const katex = require(process.argv[1]);
-require("readline").createInterface({ input: process.stdin }).on("line", (line) => {
-  const { latex, options } = JSON.parse(line);
-  let answer;
-  try { answer = { html: katex.renderToString(latex, options) }; }
-  catch (error) { answer = { error: String(error) }; }
-  process.stdout.write(JSON.stringify(answer) + "\\n");
-});
-"""
 SELF_NUMBERED = re.compile(r"\\begin\{(align|equation|gather|alignat)\}")
-
-
-@functools.cache
-def renderer() -> subprocess.Popen[str]:
-    """A node that answers one line of JSON for each it reads, and ends when this process does."""
-    script = Path(katex.__file__).with_name("katex.min.js")
-    return subprocess.Popen(
-        [binary(), "-e", ANSWER, str(script)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        encoding="utf-8",
-    )
-
-
-@functools.cache
-def katex_html(latex: str, display: bool, macros: str) -> str:
-    """HTML with MathML (for screen readers) of one formula; ValueError where KaTeX rejects it."""
-    options = {"displayMode": display, "throwOnError": True, "strict": "error"}
-    options["macros"] = json.loads(macros)
-    node = renderer()
-    assert node.stdin
-    assert node.stdout
-    print(json.dumps({"latex": latex, "options": options}), file=node.stdin, flush=True)
-    answer = json.loads(node.stdout.readline())
-    if "error" in answer:
-        raise ValueError(answer["error"])
-    return str(answer["html"])
 
 
 def render(self: HTML5Translator, node: nodes.Element, display: bool) -> str:

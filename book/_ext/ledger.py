@@ -1,8 +1,6 @@
 """The generated pages: the ledger of claims, the execution statistics, and the role cpu."""
 
-import json
 import re
-import tomllib
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
@@ -13,46 +11,32 @@ from docutils.statemachine import StringList
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective, SphinxRole
 
-SOURCES = {
-    "tutorial": "Tutorial (AJCAI 2025)",
-    "seminar": "FLT seminar 2",
-    "poster-emergence": "Poster, feature emergence",
-    "poster-virtual-covariance": "Poster, virtual covariance",
-    "talk-giant-steps": "Talk, giant steps",
-}
+from tools.claims import SOURCES
+from tools.claims import register as claims_register
+from tools.files import ToolError, read_json
+
 VERDICTS = {"holds": "✓ holds", "fails": "✗ fails", "planned": "○ planned"}
 SHOWN_PACKAGES = ("torch", "numpy", "matplotlib", "papermill", "jupyter-book", "sphinx", "myst-nb")
 
 
-class LedgerError(Exception):
-    """A generated page lacks the file it is made from."""
-
-
-def read_json(path: Path, command: str) -> Any:
+def needed(path: Path, command: str) -> Any:
     """Content of a generated file, or an error that names the command which makes it."""
-    if not path.exists():
-        raise LedgerError(f"{path.parent.name}/{path.name} is missing: run `{command}`")
-    return json.loads(path.read_text(encoding="utf-8"))
-
-
-def registered(book: Path) -> dict[str, dict[str, Any]]:
-    """The claims of book/claims.toml by id."""
-    path = book / "claims.toml"
-    if not path.exists():
-        raise LedgerError("book/claims.toml is missing")
-    return {c["id"]: c for c in tomllib.loads(path.read_text(encoding="utf-8")).get("claim", [])}
+    content = read_json(path)
+    if content is None:
+        raise ToolError(f"{path.parent.name}/{path.name} is missing: run `{command}`")
+    return content
 
 
 def timings(book: Path) -> dict[str, int]:
     """CPU seconds of each chapter."""
-    return dict(read_json(book / "timings.json", "make timings"))
+    return dict(needed(book / "timings.json", "make timings"))
 
 
 def locked_versions(root: Path) -> dict[str, str]:
     """Name and version of each package in requirements.lock."""
     path = root / "requirements.lock"
     if not path.exists():
-        raise LedgerError("requirements.lock is missing")
+        raise ToolError("requirements.lock is missing")
     pins = re.findall(r"(?m)^([\w.-]+)==([^\s;\\]+)", path.read_text(encoding="utf-8"))
     return {name.lower().replace("_", "-"): version for name, version in pins}
 
@@ -71,7 +55,7 @@ class GeneratedPart(SphinxDirective):
         """Make the part."""
         try:
             return self.parts()
-        except LedgerError as error:
+        except ToolError as error:
             raise self.error(str(error)) from error
 
     def parts(self) -> list[nodes.Node]:
@@ -130,8 +114,8 @@ class ClaimsLedger(GeneratedPart):
     def parts(self) -> list[nodes.Node]:
         """Counts, then a table for each chapter, then the planned claims."""
         path = self.book.parent / "_build" / "claims.json"
-        claims = read_json(path, "make book")
-        register = registered(self.book)
+        claims = needed(path, "make book")
+        register = {c["id"]: c for c in claims_register(self.book.parent)}
         evaluated = [c for c in claims if c["verdict"] != "planned"]
         planned = [c for c in claims if c["verdict"] == "planned"]
         counts = Counter(c["verdict"] for c in claims)
@@ -201,7 +185,7 @@ class ExecutionStatistics(GeneratedPart):
 
     def parts(self) -> list[nodes.Node]:
         """A table of chapters and a table of versions."""
-        claims = read_json(self.book.parent / "_build" / "claims.json", "make book")
+        claims = needed(self.book.parent / "_build" / "claims.json", "make book")
         evaluated = Counter(c["chapter"] for c in claims if c["verdict"] != "planned")
         seconds = timings(self.book)
         rows = [
@@ -232,8 +216,8 @@ class Cpu(SphinxRole):
         try:
             seconds = timings(Path(self.env.srcdir))
             if self.text not in seconds:
-                raise LedgerError(f"book/timings.json has no {self.text!r}: run `make timings`")
-        except LedgerError as error:
+                raise ToolError(f"book/timings.json has no {self.text!r}: run `make timings`")
+        except ToolError as error:
             message = self.inliner.reporter.error(str(error), line=self.lineno)
             return [], [message]
         return [nodes.Text(f"{seconds[self.text]}\N{NO-BREAK SPACE}s")], []

@@ -1,6 +1,5 @@
 """What every page needs beside its text: description, downloads, buttons, sound HTML."""
 
-import os
 import re
 from pathlib import Path
 from typing import Any
@@ -11,18 +10,18 @@ from sphinx.application import Sphinx
 from sphinx.transforms import SphinxTransform
 from sphinx.util import logging
 
+from tools import address
+from tools.names import BRANCH
+
 LOGGER = logging.getLogger(__name__)
 DESCRIPTION_LENGTH = 160  # characters shown by a search engine
-# Published notebooks lie on this branch: Colab opens what the page shows.
-BRANCH = "published"
 
 
 def repository_buttons(app: Sphinx, config: Any) -> None:
-    """Show repository and Colab buttons when tools/site.py knows an address, else none."""
-    address = os.environ.get("BOOK_REPOSITORY", "")
-    if address:
+    """Show repository and Colab buttons where the book knows its address, else none."""
+    if repository := address.repository(Path(app.srcdir).parent):
         config.html_theme_options |= {
-            "repository_url": address,
+            "repository_url": repository,
             "repository_branch": BRANCH,
             "path_to_docs": "book",
             "use_repository_button": True,

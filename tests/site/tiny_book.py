@@ -10,9 +10,9 @@ import jupytext
 import nbformat
 from PIL import Image
 
+from tools.names import CLAIM, EXERCISE, GLUE
+
 LINKED = ("_ext", "_assets", "_templates", "labs", "macros.json", "references.bib")
-CLAIM = "application/vnd.fltutils.claim+json"
-EXERCISE = "application/vnd.fltutils.exercise+json"
 ALT = "A grey square that stands for a figure of the book"
 
 TOC = """format: jb-book
@@ -149,13 +149,12 @@ def exercise(passed: bool) -> list[Any]:
 
 def outputs() -> list[list[Any]]:
     """What each code cell of the chapter has displayed."""
-    glue = "application/papermill.record/"
     record = {"id": "tiny.one", "predicted": "1", "measured": "0.9 ± 0.1", "margin": 9.0}
     record |= {"seeds": 20, "verdict": "holds"}
     box = '<div class="claim holds" id="claim-tiny.one"><p><strong>✓ holds</strong></p></div>'
     return [
         [],
-        output({glue + "text/plain": "'0.42'"}, scrapbook={"name": "value", "mime_prefix": glue}),
+        output({GLUE + "text/plain": "'0.42'"}, scrapbook={"name": "value", "mime_prefix": GLUE}),
         output({"image/png": png(200), "text/plain": "<Figure>"}, fltutils={"dark": png(50)}),
         output({"text/plain": "tiny.one: HOLDS", "text/html": box, CLAIM: record}),
         exercise(False),

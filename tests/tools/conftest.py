@@ -193,9 +193,23 @@ BIB = r"""
 }
 """
 
+CONFIG = """
+title: Tiny
+only_build_toc_files: true
+bibtex_bibfiles: [references.bib]
+execute: {execute_notebooks: cache}
+sphinx:
+  recursive_update: true
+  extra_extensions: [sphinx_proof]
+  config:
+    myst_enable_extensions: [amsmath, attrs_inline, colon_fence, dollarmath]
+    myst_dmath_double_inline: false
+    numfig_format: {figure: "Figure %s"}
+"""
+
 FILES = {
     "_toc.yml": "format: jb-book\nroot: index.md\nchapters:\n- file: waves.md\n- file: tides.md\n",
-    "_config.yml": "title: Tiny\n",
+    "_config.yml": CONFIG,
     "requirements.lock": "numpy==2.4.6\n",
     "pyproject.toml": '[project]\nname = "fltutils"\nversion = "0.1.0"\n',
     "book/index.md": "# Book\n",

@@ -1,7 +1,8 @@
 """Portable notebooks: plain Markdown, never stale, every unknown thing an error with its place."""
 
 import re
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import nbformat
@@ -12,6 +13,7 @@ from tools import execute, plain, portable, publish
 from tools.execute import Task
 from tools.files import ToolError
 from tools.labels import read_book
+from tools.myst import structure
 
 Edit = Callable[[str, str, str], None]
 NAMES = ["waves", "tides"]
@@ -29,18 +31,13 @@ def prose(root: Path, name: str = "waves") -> str:
     return "\n\n".join(cell.source for cell in nb.cells if cell.cell_type == "markdown")
 
 
-def converted(root: Path, edit: Edit, text: str) -> str:
-    """What a piece of MyST at the end of the second section becomes."""
-    edit(
-        "book/waves.md",
-        "By {prf:ref}`thm-growth`",
-        f"START\n\n{text}\n\nBy {{prf:ref}}`thm-growth`",
-    )
-    rerun(root)
-    portable.write(root, ["waves"])
-    found = re.search(r"START\n\n(.*?)\n\nBy Theorem", prose(root), re.DOTALL)
-    assert found, prose(root)
-    return found[1]
+def insert(root: Path, pieces: Iterable[str]) -> None:
+    """Put numbered pieces of MyST before the last words of the second section."""
+    path, end = root / "book/waves.md", "By {prf:ref}`thm-growth`"
+    text = path.read_text()
+    assert end in text
+    marked = "".join(f"PIECE {i}\n\n{piece}\n\n" for i, piece in enumerate(pieces))
+    path.write_text(text.replace(end, f"{marked}PIECE\n\n{end}"))
 
 
 def test_myst_becomes_plain_markdown(built: Path) -> None:
@@ -56,7 +53,7 @@ def test_myst_becomes_plain_markdown(built: Path) -> None:
     assert not re.search(r"\{[a-z:]+\}`|^:::|\)=$|\\SNR", text, re.MULTILINE)
 
 
-def test_numbers_are_those_of_the_site(built: Path) -> None:
+def test_numbers_are_those_of_the_site(built: Path, edit: Edit) -> None:
     toc = (
         "format: jb-book\nroot: index.md\nparts:\n- numbered: 1\n  chapters:\n"
         "  - file: tides.md\n  - file: waves.md\n"
@@ -65,7 +62,7 @@ def test_numbers_are_those_of_the_site(built: Path) -> None:
     portable.write(built, ["waves"])
     assert "\\tag{2.1}\n$$\n\nas (2.1) says" in prose(built)
     assert "By Theorem 2.1 and Figure 2.1." in prose(built)
-    (built / "_config.yml").write_text("sphinx: {config: {math_numfig: false}}")
+    edit("_config.yml", "  config:", "  config:\n    math_numfig: false")
     portable.write(built, ["waves"])
     assert "as (1) says" in prose(built)
     assert "By Theorem 2.1 and Figure 2.1." in prose(built)
@@ -82,74 +79,118 @@ def test_the_notebook_is_plain_data(built: Path) -> None:
     assert str(built) not in nbformat.writes(nb)
 
 
-@pytest.mark.parametrize(
-    ("myst", "markdown"),
-    [
-        (":::{admonition} To *see*\n:class: tip\nHere.\n:::", "> **To *see***\n>\n> Here."),
-        ("```{note}\nHere.\n```", "> **Note**\n>\n> Here."),
-        (
-            "::::{dropdown} A hint\n:::{tip}\nTry $\\SNR$.\n:::\n::::",
-            "<details>\n<summary><b>A hint</b></summary>\n\n"
-            "> **Tip**\n>\n> Try $\\mathrm{SNR}$.\n\n</details>",
-        ),
-        (
-            ":::::{grid} 2\n:gutter: 2\n::::{grid-item-card} One\n:link: tides\n:link-type: doc\n"
-            "Text.\n::::\n:::::",
-            "**[One](tides.ipynb)**\n\nText.",
-        ),
-        (
-            ":::{list-table} Sizes\n:header-rows: 1\n\n* - a\n  - $\\SNR$\n* - 1\n  - 2\n:::",
-            "**Sizes**\n\n| a | $\\mathrm{SNR}$ |\n| --- | --- |\n| 1 | 2 |",
-        ),
-        (":::{prf:proof}\nClear.\n:::", "*Proof.*\n\nClear. ∎"),
-        ("```{math}\n:label: waves:z\nz = 1\n```", "$$\nz = 1 \\tag{3}\n$$"),
-        ("```python\n{ref}`kept` = $\\SNR$\n```", "```python\n{ref}`kept` = $\\SNR$\n```"),
-        ("`{ref}` and `$\\SNR$` stay", "`{ref}` and `$\\SNR$` stay"),
-        ("- a\n\n  $$\n  \\SNR\n  $$\n\n  b", "- a\n\n  $$\n  \\mathrm{SNR}\n  $$\n\n  b"),
-        ("See {ref}`waves`, {doc}`tides`.", "See Waves, [Tides](tides.ipynb)."),
-        ("See [there](tides.md) and [here](#waves).", "See [there](tides.ipynb) and here."),
-        ("{cite:p}`kou2023`.", "([Kou et al., 2023](https://arxiv.org/abs/2303.04145))."),
-        ("```{raw} html\n<hr>\n```", "*The website shows an interactive part here.*"),
-        (":::{lab} x\n:alt: y\n:::", plain.WEBSITE["lab"]),
-        ("Word[^a].\n\n[^a]: A note.", "Word<sup>1</sup>.\n\n<sup>1</sup>  A note."),
-        ("{numref}`Fig. %s <fig-waves>` costs \\$5", "Fig. 1 costs \\$5"),
-        ("% a comment\nText", "Text"),
-    ],
-)  # fmt: skip
-def test_each_form(built: Path, edit: Edit, myst: str, markdown: str) -> None:
-    assert converted(built, edit, myst) == markdown
+FORMS = [
+    (":::{admonition} To *see*\n:class: tip\nHere.\n:::", "> **To *see***\n>\n> Here."),
+    ("```{note}\nHere.\n```", "> **Note**\n>\n> Here."),
+    (
+        "::::{dropdown} A hint\n\n:::{tip}\nTry $\\SNR$.\n:::\n::::",
+        "<details>\n<summary><b>A hint</b></summary>\n\n"
+        "> **Tip**\n>\n> Try $\\mathrm{SNR}$.\n\n</details>",
+    ),
+    (
+        ":::::{grid} 2\n:gutter: 2\n\n::::{grid-item-card} One\n:link: tides\n:link-type: doc\n"
+        "Text.\n::::\n:::::",
+        "**[One](tides.ipynb)**\n\nText.",
+    ),
+    (
+        ":::{list-table} Sizes\n:header-rows: 1\n\n* - a\n  - $\\SNR$\n* - 1\n  - 2\n:::",
+        "**Sizes**\n\n| a | $\\mathrm{SNR}$ |\n| --- | --- |\n| 1 | 2 |",
+    ),
+    (":::{prf:proof}\nClear.\n:::", "*Proof.*\n\nClear. ∎"),
+    ("```{math}\n:label: waves:z\nz = 1\n```", "$$\nz = 1 \\tag{3}\n$$"),
+    ("```python\n{ref}`kept` = $\\SNR$\n```", "```python\n{ref}`kept` = $\\SNR$\n```"),
+    ("`{ref}` and `$\\SNR$` stay", "`{ref}` and `$\\SNR$` stay"),
+    ("- a\n\n  $$\n  \\SNR\n  $$\n\n  b", "- a\n\n  $$\n  \\mathrm{SNR}\n  $$\n\n  b"),
+    ("See {ref}`waves`, {doc}`tides`.", "See Waves, [Tides](tides.ipynb)."),
+    ("See [there](tides.md) and [here](#waves).", "See [there](tides.ipynb) and here."),
+    ("{cite:p}`kou2023`.", "([Kou et al., 2023](https://arxiv.org/abs/2303.04145))."),
+    ("```{raw} html\n<hr>\n```", "*The website shows an interactive part here.*"),
+    (":::{lab} x\n:alt: y\n:::", plain.WEBSITE["lab"]),
+    ("Word[^a].\n\n[^a]: A note.", "Word<sup>1</sup>.\n\n<sup>1</sup>  A note."),
+    ("{numref}`Fig. %s <fig-waves>` costs \\$5", "Fig. 1 costs \\$5"),
+    ("% a comment\nText", "Text"),
+]  # fmt: skip
 
 
+@pytest.fixture(scope="module")
+def forms(executed_once: Path, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """What every form becomes, all of them on one page."""
+    root = tmp_path_factory.mktemp("forms")
+    shutil.copytree(executed_once, root, dirs_exist_ok=True)
+    insert(root, (myst for myst, _ in FORMS))
+    rerun(root)
+    portable.write(root, ["waves"])
+    return [piece.strip("\n") for piece in re.split(r"PIECE ?\d*\n\n", prose(root))[1:-1]]
+
+
+@pytest.mark.parametrize(("number", "markdown"), list(enumerate(shown for _, shown in FORMS)))
+def test_each_form(forms: list[str], number: int, markdown: str) -> None:
+    assert forms[number] == markdown, FORMS[number][0]
+
+
+FAULTS = [
+    ("$\\SRN$", "SRN"),
+    ("$$\n\\frac{a\n$$", "KaTeX parse error"),
+    ("$\\norm$", "an argument is missing"),
+    (":::{theorem} X\nText.\n:::", r"unknown directive \{theorem\}"),
+    (":::{prf:theorm} X\nText.\n:::", r"unknown directive \{prf:theorm\}"),
+    ("{reff}`waves`", r"unknown role \{reff\}"),
+    ("{glue:text}`waves.valu`", "undefined glue 'waves.valu'; this chapter glues waves.value"),
+    ("{cite:t}`kou2024`", "undefined citation 'kou2024'"),
+    ("{eq}`waves:q`", "undefined label 'waves:q'"),
+    ("{doc}`wave`", "no page 'wave'"),
+    ("{cpu}`wave`", "timings.json has no 'wave'"),
+    ("![A line seen from above](gone.png)", "there is no file"),
+    ("Text\n\n\\begin{align}\na\n\\end{align}", r"write displayed maths as \$\$"),
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def faults(executed_once: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[int, str]:
+    """What is said of each piece, all of them on one page."""
+    root = tmp_path_factory.mktemp("faults")
+    shutil.copytree(executed_once, root, dirs_exist_ok=True)
+    insert(root, (myst for myst, _ in FAULTS))
+    rerun(root)
+    with pytest.raises(ToolError) as caught:
+        portable.write(root, ["waves"])
+    lines = (root / "book/waves.md").read_text().split("\n")
+    found: dict[int, str] = {}
+    for place, what in re.findall(r"(?m)^book/waves\.md:(\d+): (.*)$", str(caught.value)):
+        before = [line for line in lines[: int(place)] if line.startswith("PIECE ")]
+        number = int(before[-1].removeprefix("PIECE "))
+        found[number] = found.get(number, "") + what
+    return found
+
+
+@pytest.mark.parametrize(("number", "message"), list(enumerate(message for _, message in FAULTS)))
+def test_each_unknown_thing_names_file_and_line(
+    faults: dict[int, str], number: int, message: str
+) -> None:
+    assert re.search(message, faults[number]), FAULTS[number][0]
+
+
+@pytest.mark.parametrize("page", ["waves", "index"])
 @pytest.mark.parametrize(
     ("myst", "message"),
     [
-        ("$\\SRN$", "SRN"),
-        ("$$\n\\frac{a\n$$", "KaTeX parse error"),
-        ("$\\norm$", "an argument is missing"),
-        (":::{theorem} X\nText.\n:::", r"unknown directive \{theorem\}"),
-        (":::{prf:theorm} X\nText.\n:::", r"unknown directive \{prf:theorm\}"),
-        ("::::{note}\nText.", "never closed"),
-        ("{reff}`waves`", r"unknown role \{reff\}"),
-        ("{glue:text}`waves.valu`", "undefined glue 'waves.valu'; this chapter glues waves.value"),
-        ("{cite:t}`kou2024`", "undefined citation 'kou2024'"),
-        ("{eq}`waves:q`", "undefined label 'waves:q'"),
-        ("{doc}`wave`", "no page 'wave'"),
-        ("{cpu}`wave`", "timings.json has no 'wave'"),
-        ("![A line seen from above](gone.png)", "there is no file"),
-        ("Text\n\n\\begin{align}\na\n\\end{align}", r"write displayed maths as \$\$"),
+        ("::::{note}\nText.", "the fence :::: {note} is never closed"),
+        ("::::{note}\n```{tip}\nText.\n::::", "the fence ``` {tip} is never closed"),
+        ("```{code-cell} python\n1 + 1", "the fence ``` {code-cell} python is never closed"),
+        ("::: note\nText.\n:::", "a colon fence needs a directive in braces"),
+        ("```{code-cell} python\n---\ntags: [a\n---\n1\n```", "{code-cell}: Invalid options"),
+        ("::::{grid} 2\n:::{card} A\n:::\n::::", "{grid}: '::{card} A' is no option"),
     ],
 )
-def test_each_unknown_thing_names_file_and_line(
-    built: Path, edit: Edit, myst: str, message: str
+def test_an_open_fence_is_told_before_anything_runs(
+    tiny: Path, page: str, myst: str, message: str
 ) -> None:
-    edit("book/waves.md", "as {eq}`waves:x` says", f"{myst}\n\nas {{eq}}`waves:x` says")
-    rerun(built)
-    with pytest.raises(ToolError, match=message) as caught:
-        portable.write(built, ["waves"])
-    first = (built / "book/waves.md").read_text().split(myst)[0].count("\n") + 1
-    places = [int(n) for n in re.findall(r"book/waves\.md:(\d+): ", str(caught.value))]
-    assert places
-    assert all(first <= place <= first + myst.count("\n") for place in places)
+    path = tiny / "book" / f"{page}.md"
+    text = path.read_text()
+    path.write_text(f"{text}\n{myst}\n")
+    place = text.count("\n") + 2 + ("{tip}" in myst)
+    with pytest.raises(ToolError, match=re.escape(f"book/{page}.md:{place}: {message}")):
+        structure(tiny, page)
 
 
 def test_every_fault_is_told_at_once(built: Path, edit: Edit) -> None:
@@ -163,7 +204,9 @@ def test_every_fault_is_told_at_once(built: Path, edit: Edit) -> None:
 
 def test_a_label_given_twice_is_an_error(built: Path, edit: Edit) -> None:
     edit("book/waves.md", "$$ (waves:y)", "$$ (waves:x)")
-    with pytest.raises(ToolError, match=r"book/waves\.md:\d+: the label 'waves:x'"):
+    with pytest.raises(
+        ToolError, match=r"book/waves\.md:\d+: the label 'waves:x' stands in waves.md already"
+    ):
         read_book(built)
 
 
