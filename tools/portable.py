@@ -8,6 +8,7 @@ import copy
 import difflib
 import io
 import re
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,7 +22,7 @@ from tools import address
 from tools import chapters as book
 from tools.execute import cache_key, count_cells, graft
 from tools.files import ToolError, digest, read_json, write_if_changed
-from tools.labels import Book, captioned, cell_lines, read_book
+from tools.labels import Book, cell_lines, figure, read_book
 from tools.names import GLUE
 from tools.plain import Page, caption, convert, path, references
 
@@ -31,6 +32,9 @@ HIDDEN = {
     "hide-output": {"outputs_hidden": True},
     "hide-cell": {"source_hidden": True, "outputs_hidden": True},
 }
+PATHS = re.compile(
+    r"(?<![\w.:/-])/(?:home|root|tmp|Users|usr|var|opt|mnt)/[^\s<>]+|\b0x[0-9a-f]{8,}\b"
+)
 PIXELS = 0.5  # mean difference, of 255, that rounding on another processor may make
 INSTALL = """\
 # Colab starts here: install the book's helper package. Where it is installed, nothing happens.
@@ -75,6 +79,18 @@ def glue_values(nb: NotebookNode) -> dict[str, str]:
     return values
 
 
+def machine(root: Path, cell: NotebookNode) -> Iterator[str]:
+    """What the outputs of a cell tell of this machine: it would differ on another."""
+    own = [re.escape(name) for name in (f"{root}", f"{Path.home()}/", socket.gethostname()) if name]
+    address = re.compile(rf"{PATHS.pattern}|(?<![\w-])(?:{'|'.join(own)})(?![\w-])")
+    for output in cell.outputs:
+        data = output.get("data", {})
+        kept = [value for kind, value in data.items() if not kind.startswith("image/")]
+        for text in map(str, [*kept, output.get("text", "")]):
+            if found := address.search(text):
+                yield f"an output of this cell holds {found[0]!r}, an address of this machine"
+
+
 def plain_code(cell: NotebookNode) -> NotebookNode:
     """A code cell with its tags, hidden parts in the form Jupyter and Colab understand."""
     metadata: dict[str, object] = {}
@@ -102,12 +118,11 @@ def portable(shared: Book, name: str, executed: NotebookNode) -> NotebookNode:
         if not any(c.cell_type == "code" for c in cells):
             cells.append(install_cell(address.source(shared.root)))
         cells.append(plain_code(cell))
-        if figure := captioned(cell):
-            cells.append(
-                new_markdown_cell(
-                    caption(page, str(figure["caption"]), str(figure.get("name", "")), line)
-                )
-            )
+        picture, words, wrong = figure(cell)
+        for what in [*wrong, *machine(shared.root, cell)]:
+            page.fault(line, what)
+        if words:
+            cells.append(new_markdown_cell(caption(page, words, picture, line)))
     if text := references(page):
         cells.append(new_markdown_cell(text))
     if page.found:
