@@ -43,13 +43,13 @@ class DarkTwins(SphinxTransform):
 
 def placed(image: nodes.image) -> tuple[int, str, str]:
     """The line that an image stands at, the name of its figure, and its caption."""
-    node, line, name, caption = image, 0, Path(image["uri"]).name, ""
-    while node is not None and not line:
-        if isinstance(node, nodes.figure):
-            name = (node["ids"] or [name])[0]
-            caption = " ".join(c.astext() for c in node.findall(nodes.caption))
-        node, line = node.parent, node.line or 0
-    return line, name, caption
+    chain = [image]
+    while chain[-1].parent is not None:
+        chain.append(chain[-1].parent)
+    figure = next((node for node in chain if isinstance(node, nodes.figure)), image)
+    name = next(iter(figure["ids"]), Path(image["uri"]).name)
+    caption = " ".join(node.astext() for node in figure.findall(nodes.caption))
+    return next((node.line for node in chain if node.line), 0), name, caption
 
 
 def pictures_only(render: Callable[..., None]) -> Callable[..., None]:
