@@ -357,3 +357,20 @@ def test_published_notebooks_know_their_address_and_lead_somewhere(
     assert "google.com/github/someone/book/blob/published/book/tides.ipynb)" in text
     assert "(https://github.com/someone/book/blob/abc/book/index.md)" in text
     assert "(https://arxiv.org/abs/2303.04145)" in text
+
+
+@pytest.mark.parametrize(
+    ("link", "goal"),
+    [
+        (
+            "[a](b.ipynb)",
+            "https://colab.research.google.com/github/o/n/blob/published/book/b.ipynb",
+        ),
+        ("[a](b.md)", "https://github.com/o/n/blob/abc/book/b.md"),
+        ("![a](b.png)", "https://raw.githubusercontent.com/o/n/abc/book/b.png"),
+        ("[a](https://c.d/e)", "https://c.d/e"),
+        ("[a](#b)", "#b"),
+    ],
+)
+def test_a_published_link_leads_to_colab_github_or_the_picture(link: str, goal: str) -> None:
+    assert publish.absolute(f"{link}.", "o/n", "abc").endswith(f"[a]({goal}).")
