@@ -1,9 +1,10 @@
 """What can be referred to: every label of the book and its number, as Sphinx counts them."""
 
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from docutils import nodes
 from jupyter_book.config import get_final_config
@@ -29,6 +30,9 @@ class Label(NamedTuple):
     text: str
 
 
+SHORTEST = 40  # characters of a caption or an alt text: "Figure 1" says nothing
+
+
 @dataclass
 class Book:
     """What the pages share."""
@@ -47,13 +51,30 @@ class Book:
 def cell_lines(root: Path, name: str) -> list[int]:
     """The line of book/<name>.md at which each cell begins."""
     text = (root / "book" / f"{name}.md").read_text()
-    return [line + 1 for line in myst_to_notebook(text, add_source_map=True).metadata.source_map]
+    nb, lines = myst_to_notebook(text, add_source_map=True), text.split("\n")
+    found = []
+    for cell, start in zip(nb.cells, nb.metadata.source_map, strict=True):
+        blank = next(i for i, line in enumerate(lines[start:]) if line.strip())
+        found.append(start if cell.cell_type == "code" else start + blank + 1)
+    return found
 
 
-def captioned(cell: NotebookNode) -> dict[str, Any]:
-    """The figure metadata of a code cell ({} where it is none)."""
-    figure = cell.metadata.get("mystnb", {}).get("figure", {})
-    return dict(figure) if figure.get("caption") else {}
+def wordless(kind: str, text: str) -> str:
+    """What to say of a caption or an alt text that is too short; empty where it is not."""
+    ask = f"say what is seen, in {SHORTEST} characters or more"
+    return "" if len(text.strip()) >= SHORTEST else f"{kind} {text.strip()!r}: {ask}"
+
+
+def figure(cell: NotebookNode) -> tuple[str, str, list[str]]:
+    """Name and caption of a cell's picture, and what is wrong with its words."""
+    words = cell.metadata.get("mystnb", {})
+    name, text = (str(words.get("figure", {}).get(key, "")) for key in ("name", "caption"))
+    if not any("image/png" in output.get("data", {}) for output in cell.outputs):
+        return "", "", []
+    wrong = [wordless("caption", text), wordless("alt text", words.get("image", {}).get("alt", ""))]
+    if not re.fullmatch(r"fig-[a-z-]+", name):
+        wrong.append(f"figure name {name!r}: write fig- and small letters, as in fig-phase-relu")
+    return name, text, [what for what in wrong if what]
 
 
 def read_pages(root: Path) -> tuple[BuildEnvironment, dict[str, nodes.document]]:
@@ -91,20 +112,18 @@ def numbered(env: BuildEnvironment, page: str, node: nodes.Element) -> tuple[str
 
 
 def all_labels(env: BuildEnvironment, trees: dict[str, nodes.document]) -> dict[str, Label]:
-    """Every label; a theorem without one is called by its page and line."""
+    """Every label of the pages; an error where one stands twice."""
     explicit = env.domains["std"].anonlabels
     found: dict[str, Label] = {}
     for page, tree in trees.items():
         for node in tree.findall(nodes.Element):
             names = [name for name in node.get("names", []) if name in explicit]
-            own = node.get("label") if node.get("ids") else None
-            if names or own:
-                entry = Label(page, *numbered(env, page, node))
-                for name in filter(None, [*names, own, f"{page}:{node.line}"]):
-                    if name in found:
-                        where = f"book/{page}.md:{node.line}: the label {name!r}"
-                        raise ToolError(f"{where} stands in {found[name].page}.md already")
-                    found[name] = entry
+            names += [node["label"]] if node.get("label") and node.get("ids") else []
+            for name in names:
+                if name in found:
+                    where = f"book/{page}.md:{node.line}: the label {name!r}"
+                    raise ToolError(f"{where} stands in {found[name].page}.md already")
+                found[name] = Label(page, *numbered(env, page, node))
     return found
 
 

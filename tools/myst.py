@@ -24,6 +24,9 @@ VERBATIM = {
 }  # fmt: skip
 
 
+SCRIPT = "a raw <script> is not allowed: write a lab or a directive"
+
+
 class Directive(NamedTuple):
     """A directive, and the lines of the file at which it and its body begin."""
 
@@ -84,29 +87,39 @@ def directive(token: Token, line: int) -> Directive | None:
     return Directive(name, " ".join(found.arguments), found.options, body, line, at, faults)
 
 
+def misplaced(token: Token, line: int) -> Iterator[tuple[int, str]]:
+    """Scripts, and dollar signs that open no formula, in a paragraph or a block of HTML."""
+    for child in token.children or [token]:
+        here = line + token.content.count("\n", 0, child.meta.get("span", (0,))[0])
+        if child.type in ("html_inline", "html_block") and "<script" in child.content.lower():
+            yield here, SCRIPT
+        if child.type == "text" and "$" in child.content:
+            yield line, "a $ that opens no formula: $$ begins a paragraph, a price is \\$5"
+
+
 def broken(md: MarkdownIt, text: str, line: int) -> Iterator[tuple[int, str]]:
-    """The broken fences of a text whose first line is number `line` of its file."""
+    """What stands wrongly in a text whose first line is number `line` of its file."""
     lines = text.split("\n")
     for token in md.parse(text):
-        if token.type not in ("fence", "colon_fence"):
+        if not token.map:
             continue
-        assert token.map
-        first, last = token.map[0], token.map[1] - 1
-        sign = re.escape(token.markup[0])
-        if last == first or not re.fullmatch(
-            rf"[\s>]*{sign}{{{len(token.markup)},}}\s*", lines[last]
-        ):
-            yield line + first, f"the fence {token.markup} {token.info.strip()} is never closed"
-        elif token.type == "colon_fence" and not NAMED.match(token.info.strip()):
-            yield line + first, f"a colon fence needs a directive in braces, not {token.info!r}"
+        first, last, mark = token.map[0], token.map[1] - 1, token.markup
+        if token.type not in ("fence", "colon_fence"):
+            yield from misplaced(token, line + first)
+        elif last == first or not re.fullmatch(rf"[\s>]*{mark}{mark[0]}*\s*", lines[last]):
+            yield line + first, f"the fence {mark} {token.info.strip()} is never closed"
         elif inner := directive(token, line + first):
             yield from ((inner.line, fault) for fault in inner.faults)
             if inner.name not in VERBATIM:
                 yield from broken(md, inner.text, inner.body_line)
+            elif inner.name == "raw" and "<script" in inner.text.lower():
+                yield inner.line, SCRIPT
+        elif mark[0] == ":":
+            yield line + first, f"a colon fence needs a directive in braces, not {token.info!r}"
 
 
 def structure(root: Path, name: str) -> None:
-    """Raise where a fence of book/<name>.md is open or its options unreadable."""
+    """Raise where book/<name>.md has an open fence, unreadable options, a script, a stray $."""
     text = readers.text(root / "book" / f"{name}.md")
     if found := [f"book/{name}.md:{n}: {what}" for n, what in broken(parser(root), text, 1)]:
         raise ToolError("\n".join(found))

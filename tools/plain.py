@@ -11,16 +11,13 @@ from typing import Any
 from markdown_it.token import Token
 from sphinx_proof.proof_type import PROOF_TYPES
 
-from tools.labels import Book, Label
+from tools.labels import Book
 from tools.maths import expand, katex_html
 from tools.myst import Directive, directive
 
 TITLED = re.compile(r"^(?P<title>.*?)\s*<(?P<target>[^<>]+)>$", re.DOTALL)
-ADMONITIONS = (
-    "note", "tip", "warning", "important", "caution", "attention", "danger", "error", "hint",
-    "seealso",
-)  # fmt: skip
-SILENT = ("bibliography", "tableofcontents", "contents", "index")
+FORMULA = re.compile(r"^( *)\$\$\n(.*?)\n *\$\$$", re.MULTILINE | re.DOTALL)
+ADMONITIONS = ("note", "tip", "warning", "important", "hint")
 WEBSITE = {
     "raw": "*The website shows an interactive part here.*",
     "lab": "*On the website a live lab stands here: its sliders retrain the network in the page.*",
@@ -59,10 +56,11 @@ def page_link(page: Page, name: str, line: int, text: str = "") -> str:
 
 
 def refer(page: Page, label: str, line: int, text: str = "") -> str:
-    """A reference to a label: plain text here, a link to the page where it stands elsewhere."""
+    """A reference to a label, its number for %s: plain text here, elsewhere a link to its page."""
     entry = page.shared.labels.get(label)
     if entry is None:
         return page.fault(line, f"undefined label {label!r}")
+    text = text.replace("%s", entry.text.split(" ")[-1])
     words = text or (convert(page, entry.text, line) if entry.kind == "section" else entry.text)
     if not words:
         return page.fault(line, f"the label {label!r} has no title: write {{ref}}`text <{label}>`")
@@ -71,17 +69,6 @@ def refer(page: Page, label: str, line: int, text: str = "") -> str:
     if text or entry.kind == "section":
         return f"[{words}]({href(page, entry.page)})"
     return f"{words} of {page_link(page, entry.page, line)}"
-
-
-def numbered(page: Page, content: str, line: int) -> str:
-    """{numref}: the number of a label, in a text with %s or {number} if one is given."""
-    match = TITLED.match(content)
-    if not match:
-        return refer(page, content, line)
-    entry = page.shared.labels.get(match["target"], Label("", "", ""))
-    number = entry.text.split(" ")[-1]
-    text = match["title"].replace("%s", number).replace("{number}", number)
-    return refer(page, match["target"], line, text.replace("{name}", entry.text))
 
 
 def cite(page: Page, content: str, line: int, form: str) -> str:
@@ -108,12 +95,11 @@ def maths(page: Page, tex: str, line: int, display: bool) -> str:
     return text
 
 
-def glued(page: Page, name: str, line: int) -> str:
+def value(page: Page, name: str, line: int) -> str:
     """The value a cell glued under this name."""
-    if name in page.glue:
-        return page.glue[name]
     known = ", ".join(page.glue) or "nothing"
-    return page.fault(line, f"undefined glue {name!r}; this chapter glues {known}")
+    missing = f"undefined glue {name!r}; this chapter glues {known}"
+    return page.glue[name] if name in page.glue else page.fault(line, missing)
 
 
 def seconds(page: Page, name: str, line: int) -> str:
@@ -129,27 +115,16 @@ def role(page: Page, name: str, content: str, line: int) -> str:
     match = TITLED.match(content)
     title, target = (match["title"], match["target"]) if match else ("", content)
     forms: dict[str, Callable[[], str]] = {
-        "eq": lambda: refer(page, content, line),
         "math": lambda: f"${maths(page, content, line, False)}$",
-        "ref": lambda: refer(page, target, line, title),
-        "prf:ref": lambda: refer(page, target, line, title),
-        "numref": lambda: numbered(page, content, line),
         "doc": lambda: page_link(page, target, line, title),
         "cite:t": lambda: cite(page, content, line, "t"),
         "cite:p": lambda: cite(page, content, line, "p"),
-        "cite": lambda: cite(page, content, line, "p"),
-        "glue:text": lambda: glued(page, content, line),
-        "glue": lambda: glued(page, content, line),
+        "glue:text": lambda: value(page, content, line),
         "cpu": lambda: seconds(page, content, line),
-        "term": lambda: title or target,
-        "abbr": lambda: re.sub(r"\s*\(.*\)$", "", content),
-        "sub": lambda: f"<sub>{content}</sub>",
-        "sup": lambda: f"<sup>{content}</sup>",
-        "kbd": lambda: f"<kbd>{content}</kbd>",
-        "code": lambda: f"`{content}`",
-        "strong": lambda: f"**{content}**",
-        "emphasis": lambda: f"*{content}*",
     }
+    forms |= dict.fromkeys(
+        ("eq", "ref", "prf:ref", "numref"), lambda: refer(page, target, line, title)
+    )
     if name not in forms:
         return page.fault(line, f"unknown role {{{name}}}; known: {', '.join(sorted(forms))}")
     return forms[name]()
@@ -173,12 +148,6 @@ def note(page: Page, name: str) -> str:
     return f"<sup>{page.notes.index(name) + 1}</sup>"
 
 
-def raw(page: Page, html: str, line: int) -> None:
-    """Refuse a script: the site would run it, the notebook would not."""
-    if "<script" in html.lower():
-        page.fault(line, "a raw <script> is not allowed: write a lab or a directive")
-
-
 def inline(page: Page, token: Token, text: str, line: int) -> str | None:
     """An inline token that stands for `text`; None where it stays as it is."""
     match token.type:
@@ -191,14 +160,10 @@ def inline(page: Page, token: Token, text: str, line: int) -> str | None:
         case "attributes":
             return ""
         case "image":
-            image_file(page, str(token.attrs["src"]), line)
-        case "html_inline":
-            raw(page, token.content, line)
+            check_file(page, str(token.attrs["src"]), line)
         case "link_open" if "](" in text:
             label, _, goal = text[1:-1].rpartition("](")
             return link(page, goal, line, convert(page, label, line))
-        case "text" if "$" in token.content:
-            page.fault(line, "a $ that opens no formula: $$ begins a paragraph, money is \\$")
     return None
 
 
@@ -273,20 +238,17 @@ def convert(page: Page, text: str, line: int) -> str:
 
 def block(page: Page, token: Token, opening: str, line: int) -> str | None:
     """A block as plain Markdown at its own indentation; None where it stays as it is."""
-    found = directive(token, line) if token.type in ("fence", "colon_fence") else None
-    if found:
-        text = shown(page, found)
-    elif token.type in ("math_block", "math_block_label"):
-        text = display(page, token.content, token.info, line)
-    elif token.type in ("myst_target", "myst_line_comment", "myst_block_break"):
-        return ""
-    elif token.type == "amsmath":
-        return page.fault(line, "write displayed maths as $$ … $$ (label)")
-    elif token.type == "html_block":
-        raw(page, token.content, line)
-        return None
-    else:
-        return None
+    match token.type:
+        case "myst_target" | "myst_line_comment" | "myst_block_break":
+            return ""
+        case "amsmath":
+            return page.fault(line, "write displayed maths as $$ … $$ (label)")
+        case "math_block" | "math_block_label":
+            text = display(page, token.content, token.info, line)
+        case "fence" | "colon_fence" if found := directive(token, line):
+            text = shown(page, found)
+        case _:
+            return None
     head = opening[: opening.index(token.markup)]
     rest = re.sub(r"[^>\s]", " ", head)
     first, *more = text.split("\n")
@@ -295,20 +257,9 @@ def block(page: Page, token: Token, opening: str, line: int) -> str | None:
 
 def quote(title: str, body: str) -> str:
     """A blockquote with a bold title; formulas in it on one line, which every reader can show."""
-    text = "\n\n".join(filter(None, [f"**{title}**" if title else "", body]))
-    text = re.sub(r"(?m)^( *)\$\$\n(.*?)\n *\$\$$", one_line, text, flags=re.DOTALL)
+    text = f"**{title}**\n\n{body}" if title else body
+    text = FORMULA.sub(lambda m: f"{m[1]}$$ {' '.join(m[2].split())} $$", text)
     return "\n".join(f"> {line}" if line.strip() else ">" for line in text.split("\n"))
-
-
-def one_line(match: re.Match[str]) -> str:
-    """A displayed formula on a single line."""
-    return f"{match[1]}$$ {' '.join(match[2].split())} $$"
-
-
-def fold(title: str, body: str, is_open: bool = False) -> str:
-    """A part that unfolds."""
-    state = " open" if is_open else ""
-    return f"<details{state}>\n<summary><b>{title}</b></summary>\n\n{body}\n\n</details>"
 
 
 def display(page: Page, tex: str, label: str, line: int) -> str:
@@ -318,17 +269,10 @@ def display(page: Page, tex: str, label: str, line: int) -> str:
     return f"$$\n{text}" + (f" \\tag{{{number}}}" if number else "") + "\n$$"
 
 
-def image_file(page: Page, name: str, line: int) -> str:
-    """The name of an image file, which must be in the book."""
-    if (page.shared.root / "book" / name).exists():
-        return name
-    return page.fault(line, f"there is no file book/{name}")
-
-
-def image(page: Page, block: Directive) -> str:
-    """An image from a file of the book."""
-    alt = " ".join(block.options.get("alt", "").split())
-    return f"![{alt}]({image_file(page, block.argument, block.line)})"
+def check_file(page: Page, name: str, line: int) -> None:
+    """An image must be a file of the book."""
+    if not (page.shared.root / "book" / name).exists():
+        page.fault(line, f"there is no file book/{name}")
 
 
 def caption(page: Page, text: str, label: str, line: int) -> str:
@@ -340,103 +284,62 @@ def caption(page: Page, text: str, label: str, line: int) -> str:
 
 
 def table(page: Page, block: Directive) -> str:
-    """A list-table as a pipe table."""
-    rows = table_rows(block.text)
-    width = max(len(row) for row in rows)
-    shown = [[convert(page, cell, block.body_line) for cell in row] for row in rows]
-    shown = [row + [""] * (width - len(row)) for row in shown]
-    if int(block.options.get("header-rows", 0)) == 0:
-        shown.insert(0, [""] * width)
-    shown.insert(1, ["---"] * width)
-    lines = [f"| {' | '.join(row)} |" for row in shown]
-    title = f"**{convert(page, block.argument, block.line)}**\n\n" if block.argument else ""
-    return title + "\n".join(lines)
-
-
-def table_rows(text: str) -> list[list[str]]:
-    """The cells of a list-table: rows begin with `* -`, further cells with `-`."""
+    """A list-table as a pipe table: rows begin with `* -`, further cells with `  -`."""
     rows: list[list[str]] = []
-    for line in text.split("\n"):
-        if match := re.match(r"^[*-] [-*] ?(.*)$", line):
-            rows.append([match[1]])
-        elif match := re.match(r"^ {2}[-*] ?(.*)$", line):
-            rows[-1].append(match[1])
-        elif line.strip() and rows:
-            rows[-1][-1] += f" {line.strip()}"
-    return rows
+    for item in re.split(r"(?m)^(?=[* ] - )", block.text)[1:]:
+        rows += [[]] if item.startswith("*") else []
+        rows[-1].append(convert(page, " ".join(item[4:].split()), block.body_line))
+    if "header-rows" not in block.options:
+        rows.insert(0, [""] * len(rows[0]))
+    rows.insert(1, ["---"] * len(rows[0]))
+    title = f"**{convert(page, block.argument, block.line)}**\n\n" if block.argument else ""
+    return title + "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
-def card(page: Page, block: Directive) -> str:
-    """A card's title, text and link."""
-    header, _, rest = block.text.rpartition("\n^^^\n")
-    body = "\n".join(line for line in rest.split("\n") if line.strip() != "+++")
-    skipped = block.text.count("\n", 0, len(block.text) - len(rest))
-    title = convert(page, block.argument, block.line)
-    if goal := block.options.get("link", ""):
-        kind = block.options.get("link-type", "url")
-        title = {
-            "doc": lambda: page_link(page, goal, block.line, title),
-            "ref": lambda: refer(page, goal, block.line, title),
-        }.get(kind, lambda: link(page, goal, block.line, title))()
-    parts = [f"**{title}**" if title else "", convert(page, header, block.body_line)]
-    return "\n\n".join(filter(None, [*parts, convert(page, body, block.body_line + skipped)]))
-
-
-def proof(page: Page, block: Directive, body: str) -> str:
+def proof(page: Page, block: Directive, title: str, body: str) -> str:
     """A theorem in a blockquote under its number; a proof in plain words."""
-    short = block.name.removeprefix("prf:")
-    title = convert(page, block.argument, block.line)
+    short, title = block.name.removeprefix("prf:"), f" ({title})" if title else ""
     if short == "proof":
-        return f"*Proof{f' ({title})' if title else ''}.*\n\n{body} ∎"
+        return f"*Proof{title}.*\n\n{body} ∎"
     if short not in PROOF_TYPES:
         return page.fault(block.line, f"unknown directive {{{block.name}}}")
-    entry = page.shared.labels.get(block.options.get("label", f"{page.name}:{block.line}"))
-    name = entry.text if entry and entry.text else short.capitalize()
-    return quote(f"{name}{f' ({title})' if title else ''}.", body)
+    entry = page.shared.labels.get(block.options.get("label", ""))
+    if entry is None:
+        return page.fault(block.line, f"{{{block.name}}} needs a :label:")
+    name = entry.text or short.capitalize()  # without a number where it says :nonumber:
+    return quote(f"{name}{title}.", body)
 
 
 def shown(page: Page, block: Directive) -> str:
     """A directive as plain Markdown."""
-    name, title = block.name, block.argument
-    if name in SILENT:
-        return ""
+    name, line = block.name, block.line
     if name in WEBSITE:
         return WEBSITE[name]
     if name == "math":
         return display(page, block.text, block.options.get("label", ""), block.body_line)
-    if name in ("code-block", "code", "sourcecode"):
-        return f"```{title}\n{block.text}\n```"
     if name == "list-table":
         return table(page, block)
-    if name == "image":
-        return image(page, block)
-    if name == "figure":
-        parts = [image(page, block)]
-        if block.text:
-            label = block.options.get("name", "")
-            parts.append(caption(page, block.text, label, block.body_line))
-        return "\n\n".join(parts)
-    if name in ("card", "grid-item-card"):
-        text = card(page, block)
-        return quote("", text) if name == "card" else text
+    title = convert(page, block.argument, line)
     body = convert(page, block.text, block.body_line)
     if name.startswith("prf:"):
-        return proof(page, block, body)
-    heading = convert(page, title, block.line)
-    if name in ("admonition", "sidebar", "topic"):
-        return quote(heading, body)
+        return proof(page, block, title, body)
+    if name == "figure":
+        check_file(page, block.argument, line)
+        alt = " ".join(block.options.get("alt", "").split())
+        text = caption(page, block.text, block.options.get("name", ""), block.body_line)
+        return f"![{alt}]({block.argument})\n\n{text}"
+    if name == "admonition":
+        return quote(title, body)
     if name in ADMONITIONS:
-        first = f"{heading}\n\n" if heading else ""
-        return quote("See also" if name == "seealso" else name.capitalize(), first + body)
+        return quote(name.capitalize(), body)
     if name == "dropdown":
-        return fold(heading, body, "open" in block.options)
-    if name in ("margin", "epigraph", "pull-quote"):
-        return quote("", "\n\n".join(filter(None, [heading, body])))
-    if name in ("grid", "grid-item", "tab-set", "div", "container"):
+        return f"<details>\n<summary><b>{title}</b></summary>\n\n{body}\n\n</details>"
+    if name == "grid":
         return body
-    if name in ("tab-item", "rubric", "table"):
-        return "\n\n".join(filter(None, [f"**{heading}**", body]))
-    return page.fault(block.line, f"unknown directive {{{name}}}")
+    if name == "grid-item-card":
+        goal = block.options.get("link", "")
+        return f"**{page_link(page, goal, line, title) if goal else title}**\n\n{body}"
+    return page.fault(line, f"unknown directive {{{name}}}")
 
 
 def references(page: Page) -> str:

@@ -5,6 +5,7 @@ import ast
 import copy
 import difflib
 import re
+import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from tools import address, readers
 from tools import chapters as book
 from tools.execute import cache_key, count_cells, graft, last_run
 from tools.files import ToolError, digest, write_if_changed
-from tools.labels import Book, captioned, cell_lines, read_book
+from tools.labels import Book, cell_lines, figure, read_book
 from tools.names import GLUE
 from tools.plain import Page, caption, convert, path, references
 
@@ -26,6 +27,9 @@ HIDDEN = {
     "hide-output": {"outputs_hidden": True},
     "hide-cell": {"source_hidden": True, "outputs_hidden": True},
 }
+PATHS = re.compile(
+    r"(?<![\w.:/-])/(?:home|root|tmp|Users|usr|var|opt|mnt)/[^\s<>]+|\b0x[0-9a-f]{8,}\b"
+)
 INSTALL = """\
 # Colab starts here: install the book's helper package. Where it is installed, nothing happens.
 import importlib.util
@@ -69,6 +73,18 @@ def glue_values(nb: NotebookNode) -> dict[str, str]:
     return values
 
 
+def machine(root: Path, cell: NotebookNode) -> Iterator[str]:
+    """What the outputs of a cell tell of this machine: it would differ on another."""
+    own = [re.escape(name) for name in (f"{root}", f"{Path.home()}/", socket.gethostname()) if name]
+    address = re.compile(rf"{PATHS.pattern}|(?<![\w-])(?:{'|'.join(own)})(?![\w-])")
+    for output in cell.outputs:
+        data = output.get("data", {})
+        kept = [value for kind, value in data.items() if not kind.startswith("image/")]
+        for text in map(str, [*kept, output.get("text", "")]):
+            if found := address.search(text):
+                yield f"an output of this cell holds {found[0]!r}, an address of this machine"
+
+
 def plain_code(cell: NotebookNode) -> NotebookNode:
     """A code cell with its tags, hidden parts in the form Jupyter and Colab understand."""
     metadata: dict[str, object] = {}
@@ -96,12 +112,11 @@ def portable(shared: Book, name: str, executed: NotebookNode) -> NotebookNode:
         if not any(c.cell_type == "code" for c in cells):
             cells.append(install_cell(address.source(shared.root)))
         cells.append(plain_code(cell))
-        if figure := captioned(cell):
-            cells.append(
-                new_markdown_cell(
-                    caption(page, str(figure["caption"]), str(figure.get("name", "")), line)
-                )
-            )
+        picture, words, wrong = figure(cell)
+        for what in [*wrong, *machine(shared.root, cell)]:
+            page.fault(line, what)
+        if words:
+            cells.append(new_markdown_cell(caption(page, words, picture, line)))
     if text := references(page):
         cells.append(new_markdown_cell(text))
     if page.found:

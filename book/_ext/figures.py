@@ -10,8 +10,9 @@ from sphinx.application import Sphinx
 from sphinx.transforms import SphinxTransform
 from sphinx.util import logging
 
+from tools.labels import wordless
+
 LOGGER = logging.getLogger(__name__)
-SHORTEST_ALT = 15  # characters: "Figure 1" says nothing to who cannot see it
 
 
 class DarkTwins(SphinxTransform):
@@ -23,16 +24,12 @@ class DarkTwins(SphinxTransform):
         """Check and double the images of one page."""
         dark_folder = Path(self.env.srcdir).parent / "_build" / "dark"
         for image in list(self.document.findall(nodes.image)):
-            alt = image.get("alt", "").strip()
-            if len(alt) < SHORTEST_ALT:
-                LOGGER.warning(
-                    "image %s has alt text %r: say what is seen, in %d characters or more",
-                    image["uri"],
-                    alt,
-                    SHORTEST_ALT,
-                    location=image,
-                    type="alt",
-                )
+            line, name, caption = placed(image)
+            wrong = [wordless("alt text", image.get("alt", ""))]
+            wrong += [wordless("caption", caption)] if caption else []
+            for what in filter(None, wrong):
+                place = (self.env.docname, line)
+                LOGGER.warning("figure %s: %s", name, what, location=place, type="alt")
             dark = dark_folder / Path(image["uri"]).name
             if "jupyter_execute" in image["uri"] and dark.exists():
                 twin = image.deepcopy()
@@ -42,6 +39,17 @@ class DarkTwins(SphinxTransform):
                 twin["classes"].append("only-dark")
                 # in a box: the theme hides a caption that follows a hidden image
                 image.replace_self(nodes.container("", light, twin, classes=["twins"]))
+
+
+def placed(image: nodes.image) -> tuple[int, str, str]:
+    """The line that an image stands at, the name of its figure, and its caption."""
+    chain = [image]
+    while chain[-1].parent is not None:
+        chain.append(chain[-1].parent)
+    figure = next((node for node in chain if isinstance(node, nodes.figure)), image)
+    name = next(iter(figure["ids"]), Path(image["uri"]).name)
+    caption = " ".join(node.astext() for node in figure.findall(nodes.caption))
+    return next((node.line for node in chain if node.line), 0), name, caption
 
 
 def pictures_only(render: Callable[..., None]) -> Callable[..., None]:

@@ -15,6 +15,7 @@ from tools.claims import SOURCES
 from tools.claims import register as claims_register
 from tools.files import ToolError, read_json
 
+HEADS = ("Verdict", "Claim", "Predicted", "Measured", "Margin", "Runs")
 VERDICTS = {"holds": "✓ holds", "fails": "✗ fails", "planned": "○ planned"}
 SHOWN_PACKAGES = ("torch", "numpy", "matplotlib", "papermill", "jupyter-book", "sphinx", "myst-nb")
 
@@ -113,47 +114,29 @@ class ClaimsLedger(GeneratedPart):
 
     def parts(self) -> list[nodes.Node]:
         """Counts, then a table for each chapter, then the planned claims."""
-        path = self.book.parent / "_build" / "claims.json"
-        claims = needed(path, "make book")
+        claims = needed(self.book.parent / "_build" / "claims.json", "make book")
         register = {c["id"]: c for c in claims_register(self.book.parent)}
-        evaluated = [c for c in claims if c["verdict"] != "planned"]
-        planned = [c for c in claims if c["verdict"] == "planned"]
         counts = Counter(c["verdict"] for c in claims)
         summary = nodes.bullet_list(classes=["verdict-counts"])
         for verdict in VERDICTS:
             text = nodes.paragraph("", "", badge(verdict, f"{counts[verdict]} "))
             summary += nodes.list_item("", text)
         parts: list[nodes.Node] = [summary]
-        for name in unique(evaluated):
-            rows = [self.evaluated_row(c, register) for c in evaluated if c["chapter"] == name]
-            heads = ["Verdict", "Claim", "Predicted", "Measured", "Margin", "Runs"]
-            parts.append(self.section([self.chapter(name)], self.table(heads, rows, "ledger")))
-        for name in unique(planned):
-            rows = [self.planned_row(c, register) for c in planned if c["chapter"] == name]
-            title = [self.chapter(name), nodes.Text(" (planned)")]
-            heads = ["Verdict", "Claim"]
-            parts.append(self.section(title, self.table(heads, rows, "ledger")))
+        for planned, note in ((False, ""), (True, " (planned)")):
+            group = [c for c in claims if (c["verdict"] == "planned") == planned]
+            for name in dict.fromkeys(c["chapter"] for c in group):
+                rows = [self.entry(c, register[c["id"]]) for c in group if c["chapter"] == name]
+                title = [self.chapter(name), *([nodes.Text(note)] if planned else [])]
+                table = self.table(list(HEADS[: len(rows[0])]), rows, "ledger")
+                parts.append(self.section(title, table))
         return parts
 
-    def evaluated_row(
-        self, claim: dict[str, Any], register: dict[str, Any]
-    ) -> list[list[nodes.Node]]:
-        """A row of a claim that ran."""
-        return [
-            [nodes.paragraph("", "", badge(claim["verdict"]))],
-            self.statement(claim, register.get(claim["id"], {})),
-            plain(str(claim["predicted"])),
-            plain(str(claim["measured"])),
-            plain(margin(claim)),
-            plain(str(claim["seeds"])),
-        ]
-
-    def planned_row(
-        self, claim: dict[str, Any], register: dict[str, Any]
-    ) -> list[list[nodes.Node]]:
-        """A row of a claim whose chapter is not written yet."""
-        badged = nodes.paragraph("", "", badge("planned"))
-        return [[badged], self.statement(claim, register.get(claim["id"], {}))]
+    def entry(self, claim: dict[str, Any], entry: dict[str, Any]) -> list[list[nodes.Node]]:
+        """A row: the verdict and the statement, and where the claim ran what was found."""
+        badged = nodes.paragraph("", "", badge(claim["verdict"]))
+        found = [claim["predicted"], claim["measured"], margin(claim), claim["seeds"]]
+        shown = [] if claim["verdict"] == "planned" else [plain(str(value)) for value in found]
+        return [[badged], self.statement(claim, entry), *shown]
 
     def statement(self, claim: dict[str, Any], entry: dict[str, Any]) -> list[nodes.Node]:
         """What the claim says, why it fails if it does, and where it stands."""
@@ -173,11 +156,6 @@ class ClaimsLedger(GeneratedPart):
 def badge(verdict: str, before: str = "") -> nodes.inline:
     """A verdict in words and with a sign, never by colour alone."""
     return nodes.inline("", before + VERDICTS[verdict], classes=["verdict", f"verdict-{verdict}"])
-
-
-def unique(claims: list[dict[str, Any]]) -> list[str]:
-    """Chapters in their order of appearance."""
-    return list(dict.fromkeys(c["chapter"] for c in claims))
 
 
 class ExecutionStatistics(GeneratedPart):

@@ -45,15 +45,11 @@ def test_code_is_formatted_at_80_columns(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", CHAPTERS)
-def test_every_figure_has_a_name_a_caption_and_a_text_for_the_blind(name: str) -> None:
+def test_a_cell_shows_one_figure(name: str) -> None:
     figures = [cell for cell in code_cells(name) if "plots.show(" in cell.source]
     assert figures
     for cell in figures:
         assert cell.source.count("plots.show(") == 1, "one figure a cell"
-        words = cell.metadata.get("mystnb", {})
-        assert re.fullmatch(r"fig-[a-z-]+", words.get("figure", {}).get("name", "")), cell.source
-        assert len(words["figure"].get("caption", "")) > 40, cell.source
-        assert len(words.get("image", {}).get("alt", "")) > 40, cell.source
 
 
 @pytest.mark.parametrize("name", CHAPTERS)

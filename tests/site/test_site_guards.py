@@ -57,7 +57,20 @@ FAULTS = {
         "\n\n$$\n\\begin{align}a&=b\\end{align}\n$$",
         "numbers itself",
     ),
-    "a picture without alt text": ("chapter", tiny.ALT, "Figure", "alt text 'Figure'"),
+    "a picture without alt text": (
+        "chapter",
+        tiny.ALT,
+        "Figure",
+        r"book/chapter\.md:\d+: WARNING: figure fig-a: alt text 'Figure': say what is seen",
+    ),
+    "a caption without words": (
+        "chapter",
+        "A caption with $a$ and words enough to say what is meant.",
+        "Small.",
+        r"book/chapter\.md:\d+: WARNING: figure fig-a: caption 'Small.'",
+    ),
+    "a script": ("index", "description.", "<script>x()</script>", "book/index.md:3: a raw <scr"),
+    "an open fence": ("index", "# A tiny book", "# T\n\n```{note}", "index.md:3: the fence ``` {n"),
     "a chapter without a timing": ("chapter", "{cpu}`chapter`", "{cpu}`other`", "make timings"),
     "a box folded by a class": (
         "index",

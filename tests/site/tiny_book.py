@@ -97,7 +97,7 @@ glue("value", 0.42)
 mystnb:
   figure:
     name: fig-a
-    caption: A caption with $a$.
+    caption: A caption with $a$ and words enough to say what is meant.
   image:
     alt: {ALT}
 ---

@@ -72,9 +72,9 @@ By {prf:ref}`thm-growth` and {numref}`fig-waves`.
 mystnb:
   figure:
     name: fig-waves
-    caption: What $\SNR$ does.
+    caption: What $\SNR$ does. It does more than one short line says.
   image:
-    alt: a line
+    alt: A line that rises from the left to the right of a plane
 ---
 emit.figure()
 ```

@@ -8,11 +8,12 @@ from pathlib import Path
 import nbformat
 import pytest
 
+from fltutils import claims as package
 from tools import chapters as book
-from tools import execute, plain, portable, publish
+from tools import execute, labels, names, plain, portable, publish
 from tools.execute import Task
 from tools.files import ToolError
-from tools.labels import read_book
+from tools.labels import figure, read_book
 from tools.myst import structure
 
 Edit = Callable[[str, str, str], None]
@@ -96,6 +97,7 @@ FORMS = [
         ":::{list-table} Sizes\n:header-rows: 1\n\n* - a\n  - $\\SNR$\n* - 1\n  - 2\n:::",
         "**Sizes**\n\n| a | $\\mathrm{SNR}$ |\n| --- | --- |\n| 1 | 2 |",
     ),
+    (":::{prf:lemma} X\n:label: l\n:nonumber:\nY.\n:::", "> **Lemma (X).**\n>\n> Y."),
     (":::{prf:proof}\nClear.\n:::", "*Proof.*\n\nClear. ∎"),
     ("```{math}\n:label: waves:z\nz = 1\n```", "$$\nz = 1 \\tag{3}\n$$"),
     ("```python\n{ref}`kept` = $\\SNR$\n```", "```python\n{ref}`kept` = $\\SNR$\n```"),
@@ -132,6 +134,7 @@ FAULTS = [
     ("$\\SRN$", "SRN"),
     ("$$\n\\frac{a\n$$", "KaTeX parse error"),
     ("$\\norm$", "an argument is missing"),
+    (":::{prf:lemma} X\nText.\n:::", r"{prf:lemma} needs a :label:"),
     (":::{theorem} X\nText.\n:::", r"unknown directive \{theorem\}"),
     (":::{prf:theorm} X\nText.\n:::", r"unknown directive \{prf:theorm\}"),
     ("{reff}`waves`", r"unknown role \{reff\}"),
@@ -157,8 +160,9 @@ def faults(executed_once: Path, tmp_path_factory: pytest.TempPathFactory) -> dic
     lines = (root / "book/waves.md").read_text().split("\n")
     found: dict[int, str] = {}
     for place, what in re.findall(r"(?m)^book/waves\.md:(\d+): (.*)$", str(caught.value)):
-        before = [line for line in lines[: int(place)] if line.startswith("PIECE ")]
-        number = int(before[-1].removeprefix("PIECE "))
+        start = max(i for i in range(int(place)) if lines[i].startswith("PIECE"))
+        number = int(lines[start].removeprefix("PIECE "))
+        assert start + 3 <= int(place) <= start + 3 + FAULTS[number][0].count("\n")
         found[number] = found.get(number, "") + what
     return found
 
@@ -179,10 +183,14 @@ def test_each_unknown_thing_names_file_and_line(
         ("```{code-cell} python\n1 + 1", "the fence ``` {code-cell} python is never closed"),
         ("::: note\nText.\n:::", "a colon fence needs a directive in braces"),
         ("```{code-cell} python\n---\ntags: [a\n---\n1\n```", "{code-cell}: Invalid options"),
+        ("Costs $5.", "a $ that opens no formula"),
+        ("<script>x()</script>", "a raw <script> is not allowed"),
+        ("Text <script>x()</script> on.", "a raw <script> is not allowed"),
+        ("```{raw} html\n<script>x()</script>\n```", "a raw <script> is not allowed"),
         ("::::{grid} 2\n:::{card} A\n:::\n::::", "{grid}: '::{card} A' is no option"),
     ],
 )
-def test_an_open_fence_is_told_before_anything_runs(
+def test_a_broken_page_is_told_before_anything_runs(
     tiny: Path, page: str, myst: str, message: str
 ) -> None:
     path = tiny / "book" / f"{page}.md"
@@ -191,6 +199,55 @@ def test_an_open_fence_is_told_before_anything_runs(
     place = text.count("\n") + 2 + ("{tip}" in myst)
     with pytest.raises(ToolError, match=re.escape(f"book/{page}.md:{place}: {message}")):
         structure(tiny, page)
+
+
+@pytest.mark.parametrize(
+    ("output", "told"),
+    [
+        ({"text/plain": "saved in\n/home/someone/figure"}, "/home/someone/figure"),
+        ({"text/html": "<code>/tmp/x1</code>"}, "/tmp/x1"),
+        ({"text/plain": "<function f at 0x7f3a12bc90a0>"}, "0x7f3a12bc90a0"),
+        ({"text/plain": "ran on runner-17"}, "runner-17"),
+        ({"text/plain": "read https://a.b/home/x, book/tmp/x, 3/4 of 0x10"}, ""),
+        ({"image/png": "/tmp/abcdefgh"}, ""),
+    ],
+)
+def test_an_output_tells_nothing_of_this_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, output: dict[str, str], told: str
+) -> None:
+    monkeypatch.setattr(portable.socket, "gethostname", lambda: "runner-17")
+    shown = nbformat.v4.new_output("display_data", data=output)
+    cell = nbformat.v4.new_code_cell(outputs=[shown])
+    said = "".join(portable.machine(tmp_path, cell))
+    assert (f"holds {told!r}" in said) if told else not said
+
+
+WORDS = "What is seen here takes more than forty signs"
+
+
+@pytest.mark.parametrize(
+    ("name", "caption", "alt", "told"),
+    [
+        ("fig-a", WORDS, WORDS, []),
+        ("fig-1", WORDS, WORDS, ["figure name 'fig-1': write fig-"]),
+        ("fig-a", "Small.", WORDS, ["caption 'Small.': say what is seen, in 40"]),
+        ("", "", "", ["caption ''", "alt text ''", "figure name ''"]),
+    ],
+)
+def test_a_picture_has_a_name_a_caption_and_an_alt_text(
+    name: str, caption: str, alt: str, told: list[str]
+) -> None:
+    words = {"figure": {"name": name, "caption": caption}, "image": {"alt": alt}}
+    shown = nbformat.v4.new_output("display_data", data={"image/png": ""})
+    cell = nbformat.v4.new_code_cell(metadata={"mystnb": words}, outputs=[shown])
+    wrong = figure(nbformat.from_dict(cell))[2]
+    assert len(wrong) == len(told)
+    assert all(said.startswith(start) for said, start in zip(wrong, told, strict=True))
+
+
+def test_the_names_are_those_that_the_package_writes() -> None:
+    for name in ("CLAIM", "EXERCISE", "GLUE"):
+        assert getattr(names, name) == getattr(package, name)
 
 
 def test_every_fault_is_told_at_once(built: Path, edit: Edit) -> None:
@@ -208,6 +265,19 @@ def test_a_label_given_twice_is_an_error(built: Path, edit: Edit) -> None:
         ToolError, match=r"book/waves\.md:\d+: the label 'waves:x' stands in waves.md already"
     ):
         read_book(built)
+
+
+def test_sphinx_reads_the_pages_once(
+    built: Path, edit: Edit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(root: Path) -> None:
+        raise AssertionError("read again")
+
+    monkeypatch.setattr(labels, "read_pages", refused)
+    portable.check(built, NAMES)
+    edit("book/index.md", "# Book", "# A book")
+    with pytest.raises(AssertionError, match="read again"):
+        portable.check(built, NAMES)
 
 
 def test_an_up_to_date_book_passes(built: Path) -> None:
@@ -289,3 +359,20 @@ def test_published_notebooks_know_their_address_and_lead_somewhere(
     assert "google.com/github/someone/book/blob/published/book/tides.ipynb)" in text
     assert "(https://github.com/someone/book/blob/abc/book/index.md)" in text
     assert "(https://arxiv.org/abs/2303.04145)" in text
+
+
+@pytest.mark.parametrize(
+    ("link", "goal"),
+    [
+        (
+            "[a](b.ipynb)",
+            "https://colab.research.google.com/github/o/n/blob/published/book/b.ipynb",
+        ),
+        ("[a](b.md)", "https://github.com/o/n/blob/abc/book/b.md"),
+        ("![a](b.png)", "https://raw.githubusercontent.com/o/n/abc/book/b.png"),
+        ("[a](https://c.d/e)", "https://c.d/e"),
+        ("[a](#b)", "#b"),
+    ],
+)
+def test_a_published_link_leads_to_colab_github_or_the_picture(link: str, goal: str) -> None:
+    assert publish.absolute(f"{link}.", "o/n", "abc").endswith(f"[a]({goal}).")
