@@ -139,7 +139,8 @@ def test_one_run_proves_nothing_unless_at_rounding_level(shown: Shown) -> None:
     with pytest.raises(ValueError, match=re.escape("claim a.b: one run has no spread")):
         claims.claim("a.b", claims.ROUNDING, above=0, quantity="", predicted="")
     assert shown == []
-    assert evaluate(shown, [-1.0], above=0)["verdict"] == "fails"  # a mutant's single run
+    record = evaluate(shown, [-1.0], above=0)  # a mutant's single run
+    assert (record["verdict"], record["measured"]) == ("fails", "size: -1.00")
     assert evaluate(shown, [1e-14], below=0.1)["verdict"] == "holds"
 
 
