@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import ROOT
 
+from tests.labs.compare import ROOT
 from tools.labs import configs
 
 
