@@ -16,7 +16,7 @@ export OPENBLAS_NUM_THREADS := 1
 help:  ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' Makefile
 
-env:  ## the environment in .venv, from requirements.lock
+env:  ## the environment in .venv, from requirements.txt
 	@$(PYTHON) tools/environment.py
 
 node: env  ## the browser tests' node packages (needs the network once)

@@ -63,7 +63,7 @@ def test_only_what_imports_a_changed_module_runs(built: Path, edit: Edit) -> Non
 
 @pytest.mark.slow
 def test_a_changed_lock_runs_everything(built: Path, edit: Edit) -> None:
-    edit("requirements.lock", "2.4.6", "2.4.7")
+    edit("requirements.txt", "2.4.6", "2.4.7")
     assert ran(built) == {"waves", "tides"}
 
 
