@@ -10,7 +10,7 @@ export MKL_NUM_THREADS := 1
 export OPENBLAS_NUM_THREADS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help env node book site serve check test fresh mutants bench timings clean
+.PHONY: help env node book site serve check test fresh mutants mutation bench timings clean
 .SUFFIXES:
 
 help:  ## list these targets
@@ -37,6 +37,9 @@ fresh: env  ## execute the book at another seed into _build/fresh/SEED (SEED=n)
 mutants: env  ## run every claim under its mutant: each must fail
 	@$(PY) -m tools mutants
 
+mutation: env  ## change fltutils at every place: how many changes a test notices
+	@$(PY) -m tools mutation
+
 timings: env  ## write book/timings.json from the last execution
 	@$(PY) -m tools timings
 
@@ -55,6 +58,7 @@ endef
 check: env  ## lint, types and fast unit tests, in less than 30 s
 	$(call stage,lint,$(PY) -m ruff check . && $(PY) -m ruff format --check .)
 	$(call stage,types,$(PY) -m mypy)
+	$(call stage,workflows,.venv/bin/zizmor --offline --quiet .github)
 	$(call stage,unit tests,$(PY) -m pytest -q -m "not slow and not site" -n 2 tests)
 
 test: env node  ## everything CI runs
