@@ -72,7 +72,7 @@ def make(root: Path, replace: bool) -> None:
     mark.unlink(missing_ok=True)
     if not found:
         check(root)
-        print("environment: a new .venv (about a minute and 1.5 GB)", flush=True)
+        print("environment: a new .venv (about a minute and 1.9 GB)", flush=True)
         shutil.rmtree(venv, ignore_errors=True)
         run(sys.executable, "-m", "venv", venv)
         found = sys.version
