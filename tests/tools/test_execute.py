@@ -64,7 +64,7 @@ def the_key(root: Path, **parameters: Any) -> str:
         ("book/tides.md", ":tags: [parameters]\n", ""),
         ("fltutils/moon.py", "5.0", "6.0"),
         ("fltutils/tide.py", ".moon", " .moon"),
-        ("requirements.lock", "2.4.6", "2.4.7"),
+        ("requirements.txt", "2.4.6", "2.4.7"),
     ],
 )
 def test_the_key_of_a_run_depends_on(tiny: Path, edit: Edit, name: str, old: str, new: str) -> None:
@@ -98,7 +98,7 @@ def test_only_what_imports_a_changed_module_runs(built: Path, edit: Edit) -> Non
 
 @pytest.mark.slow
 def test_a_changed_lock_runs_everything(built: Path, edit: Edit) -> None:
-    edit("requirements.lock", "2.4.6", "2.4.7")
+    edit("requirements.txt", "2.4.6", "2.4.7")
     assert ran(built) == {"waves", "tides"}
 
 
