@@ -31,12 +31,15 @@ PATHS = re.compile(
     r"(?<![\w.:/-])/(?:home|root|tmp|Users|usr|var|opt|mnt)/[^\s<>]+|\b0x[0-9a-f]{8,}\b"
 )
 INSTALL = """\
-# Colab starts here: install the book's helper package. Where it is installed, nothing happens.
+# Colab starts here: one thread for BLAS (two are slower) and the book's helper package, where it is
+# not installed yet.
 import importlib.util
 import os
 import subprocess
 import sys
 
+for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+    os.environ.setdefault(name, "1")
 SOURCE = os.environ.get("FLTUTILS_SOURCE", "{source}")
 if importlib.util.find_spec("fltutils") is None:
     if not SOURCE:
