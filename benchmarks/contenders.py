@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from fltutils import data, train
+from fltutils import signal_noise, train
 
 N, D, M, RUNS, STEPS, ETA = 100, 2000, 20, 64, 500, 0.1
 MU, SIGMA0, FLIP = 5.0, 0.01, 0.1
@@ -24,15 +24,15 @@ HERE = Path(__file__).parent
 SIDE = 1024  # of the matrices that measure dgemm
 
 
-def drawn(d: int) -> data.SignalNoise:
+def drawn(d: int) -> signal_noise.SignalNoise:
     """The batch of ours: R^d in its 1 + n + 2m coordinates."""
-    return data.signal_noise(n=N, d=d, mu=MU, m=M, sigma0=SIGMA0, flip=FLIP, runs=RUNS)
+    return signal_noise.draw(n=N, d=d, mu=MU, m=M, sigma0=SIGMA0, flip=FLIP, runs=RUNS)
 
 
-def ours(batch: data.SignalNoise) -> float:
+def ours(batch: signal_noise.SignalNoise) -> float:
     """Seconds a run of `fltutils.train`."""
     start = time.process_time()
-    train.train(batch, eta=ETA, steps=STEPS)
+    train.train(signal_noise.problem(batch), eta=ETA, steps=STEPS)
     return (time.process_time() - start) / RUNS
 
 
@@ -49,8 +49,8 @@ def arrays() -> dict[str, np.ndarray]:
 
 def our_outputs(a: dict[str, np.ndarray]) -> np.ndarray:
     """The trained outputs (R, n) of ours on these very arrays."""
-    batch = data.given(a["X"][:, 0], a["X"][:, 1:], a["y"], a["W"], y_obs=a["y_obs"])
-    return train.train(batch, eta=ETA, steps=STEPS).last.f.numpy()
+    batch = signal_noise.given(a["X"][:, 0], a["X"][:, 1:], a["y"], a["W"], y_obs=a["y_obs"])
+    return train.train(signal_noise.problem(batch), eta=ETA, steps=STEPS).last.f.numpy()
 
 
 def torch_loop(a: dict[str, np.ndarray], run: int) -> tuple[float, np.ndarray]:

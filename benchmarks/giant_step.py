@@ -36,7 +36,7 @@ def network(whole: bool) -> giant.Net:
 
 def plain(net: giant.Net, seed: int = 0) -> np.ndarray:
     """The whole batch at once, by autograd."""
-    X = torch.from_numpy(np.random.default_rng((0, 0, seed)).standard_normal((N, D)))
+    X = torch.from_numpy(giant.batch(net, N, (0, 0, "benchmark", seed)))
     y = f_star(X[:, 0], X[:, 1])
     W = torch.from_numpy(net.W.copy()).requires_grad_()
     f = torch.relu(X @ W.T) @ torch.from_numpy(net.a) / P
@@ -47,7 +47,7 @@ def plain(net: giant.Net, seed: int = 0) -> np.ndarray:
 
 def ours(net: giant.Net, seed: int = 0) -> np.ndarray:
     """Streamed."""
-    return giant.step(net, giant.RELU, f_star, N, ETA, (0, 0, seed), chunk=128).W
+    return giant.step(net, giant.RELU, f_star, N, ETA, (0, 0, "benchmark", seed), chunk=128).W
 
 
 def check() -> float:

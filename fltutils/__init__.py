@@ -3,11 +3,11 @@
 One idea a module:
 
     check     what a parameter may be, said in one sentence when it is not
-    data      the data models
-    span      coordinates in which the dimension does not matter
-    models    forward functions, as formulas
+    span      coordinates in which the dimension does not matter; named random streams
+    models    forward functions and losses, as formulas
     rules     one update rule, one function
-    train     the batched training loop and its recorders
+    train     the batched training loop and its recorders; it knows no data model
+    signal_noise  the signal-noise data and the network on them, as a problem for the loop
     measure   gamma, rho, losses, errors
     lab       one run as pure functions, traced for the pages
     sweep     a map over independent runs, stored as they finish

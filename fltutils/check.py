@@ -33,12 +33,14 @@ def at_least(name: str, value: ArrayLike, low: float, *, strict: bool = False) -
     return numbers
 
 
-def count(name: str, value: object, low: int = 1) -> int:
-    """A whole number >= low."""
-    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if not whole or int(value) < low:  # type: ignore[call-overload]
-        raise _refuse(name, value, f"a whole number >= {low}")
-    return int(value)  # type: ignore[call-overload]
+def count(name: str, value: object, low: int = 1, high: int | None = None) -> int:
+    """A whole number >= low, and <= high if there is one."""
+    if isinstance(value, int | np.integer) and not isinstance(value, bool):
+        number = int(value)
+        if low <= number and (high is None or number <= high):
+            return number
+    bounds = f">= {low}" if high is None else f"from {low} to {high}"
+    raise _refuse(name, value, f"a whole number {bounds}")
 
 
 def rate(name: str, value: ArrayLike, below: float) -> np.ndarray:
@@ -60,11 +62,23 @@ def whole(name: str, value: ArrayLike, low: int) -> np.ndarray:
     return numbers.astype(np.int64)
 
 
-def finite(name: str, value: np.ndarray) -> None:
-    """An array without nan and infinity."""
-    ok = np.isfinite(value)
+def finite(name: str, value: ArrayLike) -> np.ndarray:
+    """Numbers without nan and infinity, as a float64 array."""
+    numbers = _numbers(name, value, "finite")
+    ok = np.isfinite(numbers)
     if not ok.all():
-        raise _refuse(name, float(value[~ok].flat[0]), "finite")
+        raise _refuse(name, float(numbers[~ok].flat[0]), "finite")
+    return numbers
+
+
+def orthonormal(name: str, U: ArrayLike, rows: int | None) -> np.ndarray:
+    """Orthonormal columns with so many rows (None: any number), as a float64 array."""
+    columns = finite(name, U)
+    shape(name, columns, (rows, None))
+    gap = np.abs(columns.T @ columns - np.eye(columns.shape[1])).max(initial=0.0)
+    if gap > 1e-8:
+        raise ValueError(f"{name}: columns must be orthonormal, these are off by {gap:.2g}")
+    return columns
 
 
 def labels(name: str, value: np.ndarray) -> None:
@@ -78,7 +92,7 @@ def one_of(name: str, value: object, allowed: Iterable[str]) -> str:
     """One of the allowed words."""
     words = sorted(allowed)
     if value not in words:
-        raise _refuse(name, value, "one of " + ", ".join(words))
+        raise _refuse(name, value, "one of " + ", ".join(map(repr, words)))
     return str(value)
 
 

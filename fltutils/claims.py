@@ -8,10 +8,13 @@ tests all see. Outside Jupyter the text is printed.
 import builtins
 import html
 import math
+import re
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+
+from fltutils import check
 
 CLAIM = "application/vnd.fltutils.claim+json"
 EXERCISE = "application/vnd.fltutils.exercise+json"
@@ -45,6 +48,15 @@ def glue(name: str, value: str | float) -> None:
     _show({GLUE + "text/plain": repr(text)}, {"scrapbook": {"name": name, "mime_prefix": GLUE}})
 
 
+def _named(kind: str, id: str) -> None:
+    if not re.fullmatch(r"[a-z0-9_]+(\.[a-z0-9_]+)+", id):
+        raise ValueError(f"{kind} id = {id!r}: id must be lower-case words with dots between them")
+
+
+def _bound(id: str, name: str, value: float | None) -> float | None:
+    return None if value is None else float(check.finite(f"{name} of claim {id}", value))
+
+
 def claim(
     id: str,
     measured: ArrayLike,
@@ -58,17 +70,27 @@ def claim(
 
     The bounds are fixed in the chapter, not fitted to a seed. The margin is the distance of the
     mean from the nearer bound, in standard errors of the mean; it is null where all runs agree.
-    Values at rounding level are called so, since their digits differ between processors.
+    Values at rounding level are called so, since their digits differ between processors; others
+    hold by two runs at least. A value that is not finite, or no value at all, proves nothing.
     """
-    values = np.atleast_1d(np.asarray(measured, dtype=np.float64)).ravel()
+    _named("claim", id)
+    above, below = _bound(id, "above", above), _bound(id, "below", below)
     if above is None and below is None:
         raise ValueError(f"claim {id}: give a bound, above or below, or both")
-    mean, runs = float(values.mean()), len(values)
-    spread = float(values.std(ddof=1)) if runs > 1 else 0.0
+    if above is not None and below is not None and above >= below:
+        raise ValueError(f"claim {id}: above = {above:g} must be less than below = {below:g}")
+    values = np.atleast_1d(np.asarray(measured, dtype=np.float64)).ravel()
+    runs = len(values)
+    finite = runs > 0 and bool(np.isfinite(values).all())
+    with np.errstate(invalid="ignore"):  # infinities have no mean
+        mean = float(values.mean()) if runs else math.nan
+        spread = float(values.std(ddof=1)) if runs > 1 else 0.0
     gaps = [mean - above] if above is not None else []
     gaps += [below - mean] if below is not None else []
-    holds = bool(np.isfinite(values).all()) and min(gaps) > 0
-    rounding = bool((np.abs(values) < ROUNDING).all())
+    holds = finite and min(gaps) > 0
+    rounding = runs > 0 and bool((np.abs(values) < ROUNDING).all())
+    if holds and runs < 2 and not rounding:
+        raise ValueError(f"claim {id}: one run has no spread; measure at least two")
     margin = None
     if holds and spread > 0 and not rounding:
         margin = min(FAR, min(gaps) / (spread / math.sqrt(runs)))
@@ -87,6 +109,7 @@ def claim(
         "bound": bound,
         "margin": None if margin is None else float(f"{margin:.3g}"),
         "seeds": runs,
+        "finite": finite,
         "verdict": verdict,
     }
     far = "all runs agree" if margin is None else f"{number(margin, 2)} standard errors"
@@ -111,5 +134,6 @@ def claim(
 
 def exercise(id: str, passed: bool, hint: str) -> None:
     """Say what an exercise's checker found: passed, or a hint."""
+    _named("exercise", id)
     text = f"{id}: " + ("correct." if passed else f"not yet. {hint}")
     _show({"text/plain": text, EXERCISE: {"id": id, "passed": bool(passed)}})

@@ -20,6 +20,7 @@ from fltutils import check, span
 
 Function = Callable[..., np.ndarray]
 Progress = Callable[[int, int], None]
+Key = tuple[Any, ...]  # (seed, run, use, *steps): the names of a step's random streams
 
 
 class Activation(NamedTuple):
@@ -59,12 +60,15 @@ def start(
     if r > d:
         raise ValueError(f"r = {r}: r must be at most d = {d}")
     half = p // 2
+    shared = check.finite("biases", biases).ravel()
+    if not 1 <= len(shared) <= half:
+        raise ValueError(f"biases: {len(shared)} of them; p / 2 = {half} neurons take 1 to {half}")
     V = rng.standard_normal((half, r))
     rest = rng.standard_normal((half, d - r)) if whole else gaussian(rng, half, d - r)
     W = np.hstack([V, rest])
     W /= np.linalg.norm(W, axis=1, keepdims=True)
     a = rng.choice([-1.0, 1.0], half)
-    b = np.resize(np.asarray(biases, dtype=np.float64), half)
+    b = np.resize(shared, half)
     return Net(np.vstack([W, W[::-1]]), np.append(a, -a[::-1]), np.append(b, b[::-1]), d, r)
 
 
@@ -73,20 +77,44 @@ def gaussian(rng: span.Rng, rows: int, D: int) -> np.ndarray:
     return span.bartlett(rng, rows, D) if rows <= D else rng.standard_normal((rows, D))
 
 
+def _activation(act: Activation) -> Activation:
+    if not isinstance(act, Activation):
+        raise ValueError(f"act = {act!r}: act must be an Activation(value, slope), both functions")
+    return act
+
+
 def outputs(net: Net, act: Activation, X: np.ndarray) -> np.ndarray:
     """f(x) for rows x of X."""
-    return act.value(X @ net.W.T + net.b) @ net.a / len(net.a)
+    return _activation(act).value(X @ net.W.T + net.b) @ net.a / len(net.a)
 
 
 def batches(net: Net, n: int, rng: span.Rng, chunk: int) -> Iterator[np.ndarray]:
     """n fresh samples in the coordinates of the network, `chunk` at a time."""
+    n, chunk = check.count("n", n), check.count("chunk", chunk)
     for first in range(0, n, chunk):
         yield rng.standard_normal((min(chunk, n - first), net.W.shape[1]))
 
 
 def labels(f_star: Function, X: np.ndarray, r: int) -> np.ndarray:
     """y = f*(x_1, ..., x_r)."""
-    return np.broadcast_to(np.asarray(f_star(*X[:, :r].T), dtype=np.float64), (len(X),))
+    y = check.finite("f_star(x)", f_star(*X[:, :r].T))
+    if y.ndim:
+        check.shape("f_star(x)", y, (len(X),))
+    return np.broadcast_to(y, (len(X),))
+
+
+def _stream(key: Key, what: str) -> span.Rng:
+    """The generator of one of the draws of a step."""
+    match key:
+        case (seed, run, str(use), *steps):
+            if all(isinstance(x, int | np.integer) and x >= 0 for x in [seed, run, *steps]):
+                return span.stream(seed, run, f"{use}: {what}", *steps)
+    raise ValueError(f"key = {key!r}: key must be (seed, run, 'name of the use', *steps)")
+
+
+def batch(net: Net, n: int, key: Key) -> np.ndarray:
+    """The samples on which `descent` with this key works, (n, c), all at once."""
+    return _stream(key, "batch").standard_normal((check.count("n", n), net.W.shape[1]))
 
 
 def descent(
@@ -94,7 +122,7 @@ def descent(
     act: Activation,
     f_star: Function,
     n: int,
-    stream: tuple[int, ...],
+    key: Key,
     *,
     remove: int = -1,
     shuffle: bool = False,
@@ -104,11 +132,11 @@ def descent(
     """Minus the gradient of (1/2n) sum_mu (y_mu - f(x_mu))^2 in W, (p, c + new coordinates).
 
     Row i is (1/n) sum_mu (y_mu - f(x_mu)) (a_i/p) act'(<w_i, x_mu> + b_i) x_mu. The batch is drawn
-    from the generator of `stream`, chunk by chunk; no array has n rows. remove = 0 or 1 takes the
+    chunk by chunk from streams that `key` names; no array has n rows. remove = 0 or 1 takes the
     estimated Hermite degrees 0, or 0 and 1, off the labels; degree 1 needs c = d, all coordinates.
     shuffle gives every sample another's label. `progress` is told the samples done and to do.
     """
-    n, chunk = check.count("n", n), check.count("chunk", chunk)
+    act = _activation(act)
     p, c = net.W.shape
     if remove not in (-1, 0, 1):
         raise ValueError(f"remove = {remove}: remove must be -1 (nothing), 0 or 1")
@@ -117,8 +145,8 @@ def descent(
 
     def labelled() -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """The batch, the same in every pass."""
-        other = np.random.default_rng((*stream, 1))
-        for X in batches(net, n, np.random.default_rng(stream), chunk):
+        other = _stream(key, "others")
+        for X in batches(net, n, _stream(key, "batch"), chunk):
             source = other.standard_normal((len(X), net.r)) if shuffle else X
             yield X, labels(f_star, source, net.r)
 
@@ -146,7 +174,7 @@ def descent(
     if not outside:
         return inner
     L = _root(K)
-    rng = np.random.default_rng((*stream, 2))
+    rng = _stream(key, "outside")
     return np.hstack([inner, L @ gaussian(rng, L.shape[1], outside) / n])
 
 
@@ -170,7 +198,7 @@ def _root(K: np.ndarray) -> np.ndarray:
 
 def move(net: Net, D: np.ndarray, eta: float) -> Net:
     """W + eta D."""
-    return _moved(net, eta * D)
+    return _moved(net, float(check.finite("eta", eta)) * D)
 
 
 def _moved(net: Net, W: np.ndarray) -> Net:
@@ -193,12 +221,13 @@ def step(
     f_star: Function,
     n: int,
     eta: float,
-    stream: tuple[int, ...],
+    key: Key,
     **options: Any,
 ) -> Net:
     """w_i <- w_i - eta grad_i on n fresh samples: one giant step. Options are those of descent."""
-    D = descent(net, act, f_star, n, stream, **options)
-    D *= eta
+    rate = float(check.finite("eta", eta))
+    D = descent(net, act, f_star, n, key, **options)
+    D *= rate
     return _moved(net, D)
 
 
@@ -210,7 +239,7 @@ def overlaps(net: Net) -> np.ndarray:
 def share(net: Net, U: np.ndarray | None = None) -> np.ndarray:
     """||P_U w_i|| / ||w_i||, (p,), for orthonormal columns U in R^r; all of V* by default."""
     m = overlaps(net)
-    return np.linalg.norm(m if U is None else m @ U, axis=1)
+    return np.linalg.norm(m if U is None else m @ check.orthonormal("U", U, net.r), axis=1)
 
 
 def normal_equations(
@@ -218,7 +247,7 @@ def normal_equations(
 ) -> tuple[np.ndarray, np.ndarray]:
     """(1/n) Phi' Phi and (1/n) Phi' y for the features phi(x) = act(W x + b) / p, streamed."""
     p = len(net.a)
-    A, v = np.zeros((p, p)), np.zeros(p)
+    A, v, act = np.zeros((p, p)), np.zeros(p), _activation(act)
     for X in batches(net, n, rng, chunk):
         Phi = act.value(X @ net.W.T + net.b) / p
         A += Phi.T @ Phi

@@ -7,8 +7,9 @@ standard Gaussian z. A function f has coefficients mu_j = E[f(z) H_j(z)], and
 """
 
 from collections.abc import Callable, Sequence
+from functools import reduce
 from itertools import pairwise, product
-from math import factorial
+from math import factorial, prod
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +19,9 @@ from fltutils import check
 
 Function = Callable[..., np.ndarray]
 ZERO = 1e-9  # below it, times the size of f, a coefficient counts as zero
+DEGREE = 20  # rounding leaves mu_j an error of 1e-16 sqrt(j!): 1e-7 of the size of f at 20
+NODES = 350  # beyond it numpy's Gauss-Hermite weights overflow
+POINTS = 10**7  # of a tensor rule: more do not fit into a laptop's memory
 
 
 class Rule(NamedTuple):
@@ -36,15 +40,25 @@ def polynomials(z: ArrayLike, degree: int) -> np.ndarray:
     return np.stack(H[: check.count("degree", degree, 0) + 1])
 
 
+def _up_to(degree: int, rule: Rule) -> np.ndarray:
+    """H_0, ..., H_degree at the nodes of a rule that can tell them apart."""
+    high = min(DEGREE, len(rule.node) - 1)
+    return polynomials(rule.node, check.count("degree", degree, 0, high))
+
+
 def gauss_hermite(count: int) -> Rule:
     """Exact for polynomials of degree below 2 count; right for smooth functions."""
-    node, weight = np.polynomial.hermite_e.hermegauss(check.count("count", count))
+    node, weight = np.polynomial.hermite_e.hermegauss(check.count("count", count, 1, NODES))
     return Rule(node, weight / weight.sum())
 
 
 def with_kinks(kinks: Sequence[float], count: int = 80, reach: float = 12.0) -> Rule:
     """Gauss-Legendre between the kinks, for functions that are smooth on either side of each."""
-    ends = [-reach, *sorted(kinks), reach]
+    reach = float(check.positive("reach", reach))
+    inside = np.sort(check.finite("kinks", kinks).ravel())
+    if (np.abs(inside) >= reach).any():
+        raise ValueError(f"kinks = {inside.tolist()}: kinks must lie within reach = {reach:g} of 0")
+    ends = [-reach, *inside, reach]
     x, w = np.polynomial.legendre.leggauss(check.count("count", count))
     halves = [((b - a) / 2, (a + b) / 2) for a, b in pairwise(ends)]
     node = np.concatenate([h * x + middle for h, middle in halves])
@@ -55,11 +69,12 @@ def with_kinks(kinks: Sequence[float], count: int = 80, reach: float = 12.0) -> 
 def coefficients(f: Function, degree: int, rule: Rule | None = None) -> np.ndarray:
     """mu_j = E[f(z) H_j(z)] for j = 0, ..., degree."""
     rule = rule or gauss_hermite(100)
-    return polynomials(rule.node, degree) @ (rule.weight * f(rule.node))
+    return _up_to(degree, rule) @ (rule.weight * check.finite("f(z)", f(rule.node)))
 
 
 def leap(links: Sequence[Function], degree: int = 12, rule: Rule | None = None) -> int:
     """The leap index of sum_k sigma*_k(<w*_k, x>): the least j >= 1 with some mu_{k,j} not zero."""
+    rule = rule or gauss_hermite(100)
     for j in range(1, degree + 1):
         if relevant(links, j, rule).any():
             return j
@@ -68,8 +83,8 @@ def leap(links: Sequence[Function], degree: int = 12, rule: Rule | None = None) 
 
 def relevant(links: Sequence[Function], j: int, rule: Rule | None = None) -> np.ndarray:
     """Which w*_k have mu_{k,j} not zero: they span U*_j."""
-    mu = np.stack([coefficients(link, j, rule) for link in links])
     rule = rule or gauss_hermite(100)
+    mu = np.stack([coefficients(link, j, rule) for link in links])
     size = max(float(rule.weight @ link(rule.node) ** 2) ** 0.5 for link in links)
     return np.abs(mu[:, j]) > ZERO * max(size, 1.0)
 
@@ -77,28 +92,32 @@ def relevant(links: Sequence[Function], j: int, rule: Rule | None = None) -> np.
 def grid(rule: Rule, r: int) -> Rule:
     """The tensor rule in R^r: nodes (count^r, r)."""
     count = len(rule.node)
+    if count**r > POINTS:
+        raise ValueError(f"r = {r}: {count}^{r} points of quadrature, at most {POINTS:.0e} fit")
     index = np.indices((count,) * r).reshape(r, count**r).T
     return Rule(rule.node[index], rule.weight[index].prod(1))
 
 
-def _rotated(U: np.ndarray) -> np.ndarray:
-    """Q (r, r): the columns of U, then an orthonormal basis of their complement."""
-    return np.hstack([U, np.linalg.svd(U, full_matrices=True)[0][:, U.shape[1] :]])
+def _rotated(U: np.ndarray) -> tuple[np.ndarray, int]:
+    """Q (r, r), the k orthonormal columns of U, then a basis of their complement; and k."""
+    U = check.orthonormal("U", U, None)
+    k = U.shape[1]
+    return np.hstack([U, np.linalg.svd(U, full_matrices=True)[0][:, k:]]), k
 
 
 def _values(f: Function, Q: np.ndarray, rule: Rule) -> tuple[np.ndarray, Rule]:
     """f(x_1, ..., x_r) on the tensor rule in the coordinates Q, one axis a coordinate."""
     r = len(Q)
     z = grid(rule, r)
-    values = np.asarray(f(*(z.node @ Q.T).T), dtype=np.float64)
+    values = check.finite("f(x)", f(*(z.node @ Q.T).T))
     return np.broadcast_to(values, len(z.node)).reshape((len(rule.node),) * r), z
 
 
 def multi(f: Function, r: int, degree: int, rule: Rule | None = None) -> np.ndarray:
     """mu_alpha = E[f(x) H_alpha(x)] for all multi-indices alpha with entries up to degree."""
     rule = rule or gauss_hermite(24)
-    table, _ = _values(f, np.eye(r), rule)
-    weighted = polynomials(rule.node, degree) * rule.weight
+    weighted = _up_to(degree, rule) * rule.weight
+    table, _ = _values(f, np.eye(check.count("r", r)), rule)
     for _ in range(r):  # each pass turns the first axis into an index and puts it last
         table = np.moveaxis(np.tensordot(weighted, table, (1, 0)), 0, -1)
     return table
@@ -111,7 +130,7 @@ def conditional(f: Function, U: np.ndarray, rule: Rule | None = None) -> np.ndar
     By Stein's lemma the coefficient is E[grad f] over the complement.
     """
     rule = rule or gauss_hermite(24)
-    Q, k, m = _rotated(U), U.shape[1], len(rule.node)
+    (Q, k), m = _rotated(U), len(rule.node)
     r = len(Q)
     table, _ = _values(f, Q, rule)
     out, inside = grid(rule, r - k), grid(rule, k).weight
@@ -145,15 +164,13 @@ def energy_above(f: Function, U: np.ndarray, degree: int, rule: Rule | None = No
     E[Var(f | P_U x)].
     """
     rule = rule or gauss_hermite(24)
-    Q, k, m = _rotated(U), U.shape[1], len(rule.node)
+    (Q, k), H = _rotated(U), _up_to(degree, rule)
     free = len(Q) - k
-    table, z = _values(f, Q, rule)
-    total = float(z.weight @ table.ravel() ** 2)
-    inside, out = grid(rule, k).weight, grid(rule, free)
-    H = polynomials(out.node, degree)  # (degree + 1, m^free, free)
+    table = _values(f, Q, rule)[0].reshape(len(rule.node) ** k, -1)
+    inside, out = grid(rule, k).weight, grid(rule, free).weight
+    left = table.copy()  # f beside its polynomials, (points of U, points off U)
     for alpha in product(range(degree + 1), repeat=free):
         if sum(alpha) <= degree:
-            h = np.prod([H[a, :, i] for i, a in enumerate(alpha)], axis=0) * out.weight
-            c = table.reshape(m**k, -1) @ np.broadcast_to(h, out.weight.shape)
-            total -= float(inside @ c**2) / np.prod([factorial(a) for a in alpha])
-    return max(float(total), 0.0)
+            h = reduce(np.multiply.outer, [H[a] for a in alpha], np.ones(())).ravel()
+            left -= np.outer(table @ (out * h), h) / prod(map(factorial, alpha))
+    return float(inside @ left**2 @ out)

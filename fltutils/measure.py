@@ -8,7 +8,8 @@ The signal-noise decomposition of a weight vector is
 import torch
 
 from fltutils import check, models, span
-from fltutils.train import Snapshot, loss, weights
+from fltutils.signal_noise import weights
+from fltutils.train import State
 
 Tensor = torch.Tensor
 TINY = torch.finfo(torch.float64).tiny
@@ -22,32 +23,33 @@ def coefficients(W: Tensor, W0: Tensor, X: Tensor) -> Tensor:
     return theta.transpose(1, 2).reshape(R, 2, m, X.shape[1])
 
 
-def _theta(s: Snapshot) -> Tensor:
-    return s.params if s.in_span else coefficients(s.params, s.data.W0, s.data.X)
+def _theta(s: State) -> Tensor:
+    (leaf,), data = s.params, s.data
+    return leaf if data.G is not None else coefficients(leaf, data.W0, data.X)
 
 
-def gamma(s: Snapshot) -> Tensor:
+def gamma(s: State) -> Tensor:
     """gamma_{j,r} = j ||mu||^2 theta_0, (R, 2, m)."""
     square = s.data.mu.square().sum(-1)[:, None, None]
     return models.SIGN[:, None] * square * _theta(s)[..., 0]
 
 
-def rho(s: Snapshot) -> Tensor:
+def rho(s: State) -> Tensor:
     """rho_{j,r,i} = ||xi_i||^2 theta_i, (R, 2, m, n)."""
     return s.data.xi.square().sum(-1)[:, None, None] * _theta(s)[..., 1:]
 
 
-def train_loss(s: Snapshot) -> Tensor:
+def train_loss(s: State) -> Tensor:
     """L_S on the observed labels, (R,)."""
-    return loss(s.f, s.data.y_obs)
+    return models.logistic(s.f, s.data.y_obs)
 
 
-def train_error(s: Snapshot) -> Tensor:
+def train_error(s: State) -> Tensor:
     """Share of training samples whose observed label has the wrong sign, (R,)."""
     return (s.data.y_obs * s.f <= 0).to(s.f.dtype).mean(-1)
 
 
-def fresh_margins(s: Snapshot, *, q: int, samples: int = 1000) -> Tensor:
+def fresh_margins(s: State, *, q: int, samples: int = 1000) -> Tensor:
     """y f(x) on fresh data with the true label y, (R, 2 samples).
 
     The network sees fresh noise through <w, xi>, jointly Gaussian with covariance
@@ -63,7 +65,7 @@ def fresh_margins(s: Snapshot, *, q: int, samples: int = 1000) -> Tensor:
         W = W - along * mu / mu.square().sum(-1, keepdim=True).clamp(min=TINY)
     root = torch.linalg.qr(W.flatten(1, 2).transpose(1, 2), mode="r").R  # root' root = W W'
     root = root * torch.where(root.diagonal(dim1=1, dim2=2) < 0, -1.0, 1.0)[..., None]  # unique
-    rngs = [span.stream(data.seed, int(i), 2) for i in data.run]
+    rngs = [span.stream(data.seed, int(i), "signal-noise: fresh samples") for i in data.run]
     draws = [torch.from_numpy(rng.standard_normal((samples, root.shape[1]))) for rng in rngs]
     A = data.sigma[:, None, None] * (torch.stack(draws) @ root)  # (R, samples, 2m): <w, xi>
     noise = models.act(A, q).view(R, samples, 2, m).mean(-1)
@@ -71,11 +73,11 @@ def fresh_margins(s: Snapshot, *, q: int, samples: int = 1000) -> Tensor:
     return torch.cat([y * (f[..., 0] - f[..., 1]) for y, f in zip((1.0, -1.0), F, strict=True)], 1)
 
 
-def test_error(s: Snapshot, *, q: int, samples: int = 1000) -> Tensor:
+def test_error(s: State, *, q: int, samples: int = 1000) -> Tensor:
     """L_D^{0-1} = P(y f(x) <= 0) with the true label y, (R,)."""
     return (fresh_margins(s, q=q, samples=samples) <= 0).to(s.f.dtype).mean(-1)
 
 
-def test_loss(s: Snapshot, *, q: int, samples: int = 1000) -> Tensor:
+def test_loss(s: State, *, q: int, samples: int = 1000) -> Tensor:
     """L_D = E log(1 + exp(-y f(x))) with the true label y, (R,)."""
     return torch.nn.functional.softplus(-fresh_margins(s, q=q, samples=samples)).mean(-1)

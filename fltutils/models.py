@@ -7,6 +7,7 @@ The two-layer convolutional network on two patches is
 """
 
 import torch
+from torch.nn.functional import softplus
 
 Tensor = torch.Tensor
 SIGN = torch.tensor([1.0, -1.0], dtype=torch.float64)  # the sign of the second layer: j
@@ -54,3 +55,15 @@ def pull(A: Tensor, y: Tensor, g: Tensor, q: int) -> Tensor:
     a = A[..., 0]
     C[..., 0] = slope(a, q) * (gj * one).sum(-1) - slope(-a, q) * (gj * (1 - one)).sum(-1)
     return C
+
+
+def logistic(f: Tensor, y: Tensor, weight: Tensor | None = None) -> Tensor:
+    """L_S = (1/n) sum_i weight_i log(1 + exp(-y_i f_i)), one a run."""
+    each = softplus(-y * f)
+    return (each if weight is None else weight * each).mean(-1)
+
+
+def downhill(f: Tensor, y: Tensor, weight: Tensor | None = None) -> Tensor:
+    """-dL_S/df_i = weight_i y_i / (n (1 + exp(y_i f_i)))."""
+    g = y * torch.sigmoid(-y * f) / f.shape[-1]
+    return g if weight is None else weight * g

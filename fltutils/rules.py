@@ -1,83 +1,111 @@
 """One update rule, one function.
 
-A rule maps (params, D, state, space, eta) to new (params, state). D is the descent direction,
-minus the gradient of the loss at params; `space` measures it and computes it elsewhere; eta is
-(R, 1, 1, 1). GD, momentum and SAM stay in the span of the data and may run on coefficients.
-Sign-GD and Adam see coordinates: they run on the weights, in R^d.
+A rule maps (params, D, state, eta, here) to new (params, state). The parameters are a tuple of
+tensors, runs first, and a rule works leaf by leaf. D is the descent direction, minus the gradient
+of the loss at params; eta is (R,), one rate a run; `here` computes a descent elsewhere, and norms.
+GD, momentum and SAM stay in the span of the data. Sign-GD and Adam see coordinates.
 """
 
+import inspect
+import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import torch
 
+from fltutils import check
+
 Tensor = torch.Tensor
-State = tuple[Tensor, ...]
+Params = tuple[Tensor, ...]
+State = tuple[Any, ...]
+Rate = Annotated[float, 1.0]  # an option in [0, 1)
+Size = Annotated[float, math.inf]  # an option in [0, inf)
 
 
-class Space(NamedTuple):
-    """What the training loop knows of the parameters: coefficients on the data, or weights."""
+class Here(NamedTuple):
+    """What a rule may ask of the loss as this step sees it."""
 
-    start: Tensor  # parameters at step 0
-    products: Callable[[Tensor], Tensor]  # params -> A = <w, [mu, xi_1..xi_n]>
-    lift: Callable[[Tensor], Tensor]  # coefficients of a direction -> direction in this space
-    norm: Callable[[Tensor], Tensor]  # Euclidean norm in R^d of a direction, (R, 1, 1, 1)
-    descent: Callable[[Tensor], Tensor] = torch.neg  # params -> -grad L at this step's labels
+    descent: Callable[[Params], Params]  # params -> -grad L
+    norm: Callable[[Params], Tensor]  # Euclidean norm of a direction, (R,)
 
 
-def gd(params: Tensor, D: Tensor, state: State, space: Space, eta: Tensor) -> tuple[Tensor, State]:
+def per_run(value: Tensor, leaf: Tensor) -> Tensor:
+    """(R,) as (R, 1, ..., 1), to multiply a leaf."""
+    return value.view(-1, *(1,) * (leaf.dim() - 1))
+
+
+def along(params: Params, eta: Tensor, D: Params) -> Params:
+    """w + eta D."""
+    return tuple(torch.addcmul(w, per_run(eta, w), d) for w, d in zip(params, D, strict=True))
+
+
+def gd(params: Params, D: Params, state: State, eta: Tensor, here: Here) -> tuple[Params, State]:
     """w <- w - eta grad L(w)."""
-    return torch.addcmul(params, eta, D), state
+    return along(params, eta, D), state
 
 
 def momentum(
-    params: Tensor, D: Tensor, state: State, space: Space, eta: Tensor, *, beta: float = 0.9
-) -> tuple[Tensor, State]:
+    params: Params, D: Params, state: State, eta: Tensor, here: Here, *, beta: Rate = 0.9
+) -> tuple[Params, State]:
     """v <- beta v - grad L(w);  w <- w + eta v."""
-    v = D if not state else beta * state[0] + D
-    return torch.addcmul(params, eta, v), (v,)
+    v = tuple(beta * old + d for old, d in zip(state, D, strict=True)) if state else D
+    return along(params, eta, v), v
 
 
 def sam(
-    params: Tensor, D: Tensor, state: State, space: Space, eta: Tensor, *, tau: float
-) -> tuple[Tensor, State]:
+    params: Params, D: Params, state: State, eta: Tensor, here: Here, *, tau: Size
+) -> tuple[Params, State]:
     """w <- w - eta grad L(w + tau grad L(w) / ||grad L(w)||)."""
-    norm = space.norm(D)
-    climb = torch.where(norm > 0, tau / norm.clamp(min=torch.finfo(norm.dtype).tiny), 0.0)
-    return torch.addcmul(params, eta, space.descent(params - climb * D)), state
+    norm = here.norm(D)
+    climb = torch.where(norm > 0, tau / norm, 0.0)
+    return along(params, eta, here.descent(along(params, -climb, D))), state
 
 
 def sign_gd(
-    params: Tensor, D: Tensor, state: State, space: Space, eta: Tensor
-) -> tuple[Tensor, State]:
+    params: Params, D: Params, state: State, eta: Tensor, here: Here
+) -> tuple[Params, State]:
     """w <- w - eta sign(grad L(w)), coordinate by coordinate."""
-    return torch.addcmul(params, eta, D.sign()), state
+    return along(params, eta, tuple(d.sign() for d in D)), state
 
 
 def adam(
-    params: Tensor,
-    D: Tensor,
+    params: Params,
+    D: Params,
     state: State,
-    space: Space,
     eta: Tensor,
+    here: Here,
     *,
-    beta1: float = 0.9,
-    beta2: float = 0.999,
-    eps: float = 1e-8,
-) -> tuple[Tensor, State]:
+    beta1: Rate = 0.9,
+    beta2: Rate = 0.999,
+    eps: Size = 1e-8,
+) -> tuple[Params, State]:
     """Adam with bias correction: w <- w - eta m-hat / (sqrt(v-hat) + eps)."""
-    m, v, t = state or (
-        torch.zeros_like(D),
-        torch.zeros_like(D),
-        torch.zeros_like(D[:, :1, :1, :1]),
-    )
-    m, v, t = beta1 * m + (1 - beta1) * D, beta2 * v + (1 - beta2) * D * D, t + 1
-    m_hat, v_hat = m / (1 - beta1**t), v / (1 - beta2**t)
-    return torch.addcmul(params, eta, m_hat / (v_hat.sqrt() + eps)), (m, v, t)
+    zeros = tuple(torch.zeros_like(d) for d in D)
+    ms, vs, t = state or (zeros, zeros, 0)
+    t += 1
+    ms = tuple(beta1 * m + (1 - beta1) * d for m, d in zip(ms, D, strict=True))
+    vs = tuple(beta2 * v + (1 - beta2) * d * d for v, d in zip(vs, D, strict=True))
+    hats = ((m / (1 - beta1**t), v / (1 - beta2**t)) for m, v in zip(ms, vs, strict=True))
+    return along(params, eta, tuple(m / (v.sqrt() + eps) for m, v in hats)), (ms, vs, t)
 
 
-Rule = Callable[..., tuple[Tensor, Any]]
+Rule = Callable[..., tuple[Params, State]]
 RULES: dict[str, Rule] = {
     "gd": gd, "momentum": momentum, "sam": sam, "sign_gd": sign_gd, "adam": adam
 }  # fmt: skip
 SEES_COORDINATES = {"sign_gd", "adam"}
+
+
+def check_options(rule: str, options: dict[str, Any]) -> None:
+    """Options that the rule's signature has, each a number in its range; none missing."""
+    signature = inspect.signature(RULES[rule]).parameters.values()
+    allowed = {p.name: p for p in signature if p.kind is p.KEYWORD_ONLY}
+    for name, value in options.items():
+        if name not in allowed:
+            names = ", ".join(allowed) or "none"
+            raise TypeError(f"{name} = {value!r}: rule {rule!r} takes the options: {names}")
+        (below,) = allowed[name].annotation.__metadata__
+        check.shape(name, check.rate(name, value, below), ())
+    for name, option in allowed.items():
+        if option.default is option.empty and name not in options:
+            raise TypeError(f"rule {rule!r} needs the option {name}")

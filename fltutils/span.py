@@ -11,14 +11,17 @@ the problem in R^d is the same problem in R^r, r = 1 + n + k, and the coordinate
 directly, whatever d is.
 """
 
+import zlib
+
 import numpy as np
 
 Rng = np.random.Generator
 
 
-def stream(seed: int, run: int, use: int) -> Rng:
-    """The generator of one run for one use: it does not depend on the other runs of the batch."""
-    return np.random.default_rng([seed, run, use])
+def stream(seed: int, run: int, use: str, *steps: int) -> Rng:
+    """The generator of one run for one named use, and perhaps a step: no two uses share one."""
+    key = (run, zlib.crc32(use.encode()), *steps)
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=key))
 
 
 def dimension(n: int, d: int, k: int) -> int:

@@ -1,8 +1,8 @@
-"""The batched training loop and its recorders.
+"""The batched training loop. It knows no data model.
 
-With x_0 = mu and x_k = xi_k, a weight vector that stays in the span is w = w_0 + sum_k theta_k x_k,
-and the network sees it through A = <w, x_k> = A_0 + theta G, G the Gram matrix. So the loop moves
-theta; a rule that sees coordinates moves w itself. All runs of a batch advance together.
+A `Problem` says where the parameters start, what the network puts out on the data and what that
+costs. All runs of a batch advance together, in a leading axis of every tensor; the gradient of the
+sum of their losses is each one's own.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -11,227 +11,196 @@ from typing import Any, NamedTuple
 import torch
 from numpy.typing import ArrayLike
 
-from fltutils import check, models, span
-from fltutils.data import SignalNoise, select
-from fltutils.rules import RULES, SEES_COORDINATES, Space
+from fltutils import check
+from fltutils.rules import RULES, SEES_COORDINATES, Here, Params, check_options
 
 Tensor = torch.Tensor
+Data = Any  # a named tuple of tensors, runs first; what is not a tensor belongs to all runs
 
 
-class Snapshot(NamedTuple):
+class Problem(NamedTuple):
+    """R networks and what they are trained on."""
+
+    start: Params
+    data: Data
+    outputs: Callable[[Params, Data], tuple[Tensor, Any]]  # f (R, ...), and what descent re-uses
+    loss: Callable[[Tensor, Data], Tensor]  # (f, data) -> (R,)
+    draws: Callable[[Data], Iterator[dict[str, Tensor]]] | None = None  # fields anew, a step
+    descent: Callable[[Tensor, Any, Data], Params] | None = None  # -grad L; autograd if None
+    norm: Callable[[Params, Data], Tensor] | None = None  # of a direction, (R,); Euclid's if None
+    sees_coordinates: bool = True  # the parameters are weights, coordinate by coordinate
+
+
+class State(NamedTuple):
     """What a recorder sees: one step of all runs."""
 
-    A: Tensor  # (R, 2, m, 1 + n)  inner products <w, [mu, xi_1..xi_n]>
-    params: Tensor  # coefficients theta (R, 2, m, 1 + n), or weights (R, 2, m, r)
-    f: Tensor  # (R, n)            outputs on the training inputs
-    data: SignalNoise
-    in_span: bool  # True: params are coefficients
+    params: Params
+    f: Tensor  # outputs on the data
+    data: Data
 
 
 class Trained(NamedTuple):
     """R trained networks."""
 
-    last: Snapshot
-    loss: Tensor  # (R,)  training loss on the observed labels
+    last: State
+    loss: Tensor  # (R,)
     steps: Tensor  # (R,)  steps taken: fewer than asked where a run stopped early
     history: dict[str, Tensor]  # recorder -> (T, R, ...); a stopped run keeps its last value
     times: Tensor  # (T,)  the steps of the history
 
 
-Recorder = Callable[[Snapshot], Tensor]
+Recorder = Callable[[State], Tensor]
 
 
-def weights(snapshot: Snapshot) -> Tensor:
-    """W (R, 2, m, r) of a snapshot."""
-    if not snapshot.in_span:
-        return snapshot.params
-    return snapshot.data.W0 + snapshot.params @ snapshot.data.X[:, None]
+class _Look(NamedTuple):
+    """The network at some parameters."""
+
+    leaves: Params
+    f: Tensor
+    cache: Any
+    loss: Tensor
 
 
-def loss(f: Tensor, y_obs: Tensor) -> Tensor:
-    """L_S = (1/n) sum_i log(1 + exp(-y_i f(x_i))), one a run."""
-    return torch.nn.functional.softplus(-y_obs * f).mean(-1)
+def pick(tree: Any, index: Tensor) -> Any:
+    """The runs that index picks, of every tensor in a tuple of tuples."""
+    if isinstance(tree, Tensor):
+        return tree[index]
+    if not isinstance(tree, tuple):
+        return tree
+    parts = [pick(part, index) for part in tree]
+    return type(tree)(*parts) if hasattr(tree, "_fields") else tuple(parts)
 
 
-def downhill(f: Tensor, y_obs: Tensor, weight: Tensor | float = 1.0) -> Tensor:
-    """-dL_S/df_i = weight_i y_i / (n (1 + exp(y_i f_i)))."""
-    return weight * y_obs * torch.sigmoid(-y_obs * f) / f.shape[-1]
+def norm(D: Params) -> Tensor:
+    """The Euclidean norm of a direction, (R,)."""
+    return torch.stack([d.flatten(1).square().sum(1) for d in D]).sum(0).sqrt()
 
 
-def _space(data: SignalNoise, q: int, labels: list[Any], in_span: bool) -> Space:
-    """The space of coefficients on the data (in_span) or of the weights themselves."""
-    space = _coefficients(data) if in_span else _weights(data)
-
-    def descent(params: Tensor) -> Tensor:
-        A = space.products(params)
-        f = models.cnn_from_products(A, data.y, q)
-        return space.lift(models.pull(A, data.y, downhill(f, *labels), q))
-
-    return space._replace(descent=descent)
+def _look(problem: Problem, params: Params, data: Data) -> _Look:
+    auto = problem.descent is None
+    leaves = tuple(p.detach().requires_grad_(auto) for p in params)
+    with torch.set_grad_enabled(auto):
+        f, cache = problem.outputs(leaves, data)
+        return _Look(leaves, f, cache, problem.loss(f, data))
 
 
-def _coefficients(data: SignalNoise) -> Space:
-    """theta, with A = A_0 + theta G and ||theta X||^2 = <theta G, theta>."""
-    X, (R, _, m, r) = data.X, data.W0.shape
-    k, rows = 2 * m, X.shape[1]
-    G = X @ X.transpose(1, 2)
-    A0 = data.W0.view(R, k, r) @ X.transpose(1, 2)
-
-    def products(theta: Tensor) -> Tensor:
-        return torch.baddbmm(A0, theta.view(R, k, rows), G).view(R, 2, m, rows)
-
-    def norm(C: Tensor) -> Tensor:
-        squared = (C * (C.view(R, k, rows) @ G).view_as(C)).sum((1, 2, 3), keepdim=True)
-        return squared.clamp(min=0).sqrt()
-
-    return Space(torch.zeros_like(A0).view(R, 2, m, rows), products, lambda C: C, norm)
+def _descent(problem: Problem, look: _Look, data: Data) -> Params:
+    """-grad L, run by run."""
+    if problem.descent is not None:
+        return problem.descent(look.f, look.cache, data)
+    return tuple(-g for g in torch.autograd.grad(look.loss.sum(), look.leaves))
 
 
-def _weights(data: SignalNoise) -> Space:
-    """W, with A = W X'."""
-    X = data.X[:, None]
-    return Space(
-        start=data.W0.clone(),
-        products=lambda W: W @ X.transpose(2, 3),
-        lift=lambda C: C @ X,
-        norm=lambda D: D.square().sum((1, 2, 3), keepdim=True).sqrt(),
+def _here(problem: Problem, data: Data) -> Here:
+    """What a rule may ask of this step."""
+    return Here(
+        lambda params: _descent(problem, _look(problem, params, data), data),
+        norm if problem.norm is None else lambda D: problem.norm(D, data),  # type: ignore[misc]
     )
 
 
-def _noisy_labels(
-    data: SignalNoise, label_noise: float, batch: int | None
-) -> Iterator[tuple[Tensor, Tensor]]:
-    """Labels and weights of each step: fresh flips at rate label_noise, mini-batches of size batch.
-
-    Every run draws from its own stream. A mini-batch is the next `batch` samples of a random order,
-    a new order an epoch.
-    """
-    R, n = data.y.shape
-    rngs = [span.stream(data.seed, int(i), 1) for i in data.run]
-    order = [rng.permutation(n) for rng in rngs]
-    at = 0
-    while True:
-        labels, weight = data.y_obs.clone(), torch.ones(R, n, dtype=data.y.dtype)
-        if label_noise:
-            keep = [torch.from_numpy(rng.random(n) >= label_noise) for rng in rngs]
-            labels = torch.where(torch.stack(keep), labels, -labels)
-        if batch is not None:
-            if at + batch > n:
-                order, at = [rng.permutation(n) for rng in rngs], 0
-            weight.zero_()
-            for i in range(R):
-                weight[i, torch.from_numpy(order[i][at : at + batch])] = n / batch
-            at += batch
-        yield labels, weight
-
-
 def train(
-    data: SignalNoise,
+    problem: Problem,
     *,
-    q: int = 1,
     rule: str = "gd",
     eta: ArrayLike,
     steps: int,
     stop: float | None = None,
     record: Mapping[str, Recorder] | None = None,
     every: int = 1,
-    label_noise: float = 0.0,
-    batch: int | None = None,
     **options: float,
 ) -> Trained:
-    """Train all runs for `steps` steps of `rule` on the logistic loss of the observed labels.
+    """Train all runs for `steps` steps of `rule`.
 
-    eta is a number or one a run. A run whose loss is <= stop is frozen there. Recorders see the
-    state at steps 0, every, 2 every, ... `label_noise` flips labels anew at each step; `batch`
-    makes the steps mini-batch steps; both go with every rule. `options` are the rule's own.
+    eta is a number or one a run. A run whose loss on the data is <= stop is frozen there. Recorders
+    see the state at steps 0, every, 2 every, ... `options` are the rule's own. Where the problem
+    draws, each step descends on what it drew; loss and recorders see the data themselves.
     """
-    q, steps, every = (
-        check.count("q", q),
-        check.count("steps", steps, 0),
-        check.count("every", every),
-    )
+    steps, every = check.count("steps", steps, 0), check.count("every", every)
     check.one_of("rule", rule, RULES)
-    R, n = data.y.shape
-    rate = check.at_least("eta", eta, 0.0)
-    if rate.ndim:
-        check.shape("eta", rate, (R,))
-    check.shape("label_noise", check.rate("label_noise", label_noise, below=0.5), ())
+    check_options(rule, options)
+    if rule in SEES_COORDINATES and not problem.sees_coordinates:
+        raise ValueError(
+            f"rule = {rule!r}: {rule} sees coordinates, and the parameters of this problem are not "
+            "weights in R^d; give a problem whose parameters are"
+        )
+    R = len(problem.start[0])
+    given = check.at_least("eta", eta, 0.0)
+    if given.ndim:
+        check.shape("eta", given, (R,))
     if stop is not None:
         check.shape("stop", check.positive("stop", stop), ())
-    if batch is not None and check.count("batch", batch) > n:
-        raise ValueError(f"batch = {batch}: batch must be a whole number from 1 to n = {n}")
-    noisy = _noisy_labels(data, label_noise, batch) if label_noise or batch else None
+    eta_of = torch.tensor(given).expand(R)
 
-    for name, value in options.items():
-        check.rate(name, value, below=1.0 if name.startswith("beta") else float("inf"))
-
-    in_span = rule not in SEES_COORDINATES
-    if data.embedded and not in_span:
-        raise ValueError(
-            f"rule = {rule!r}: {rule} sees coordinates, and these data are drawn in r < d of them; "
-            "give it data in R^d (data.given, or d <= 1 + n + 2m)"
-        )
-    eta_of = torch.tensor(rate).expand(R)
-    lr = eta_of.reshape(R, 1, 1, 1)
-    labels: list[Any] = [data.y_obs, 1.0]
-    here = data
-    state: tuple[Tensor, ...] = ()
-    space = _space(here, q, labels, in_span)
-    params, which = space.start, torch.arange(R)  # `which`: the runs still in the batch
-    out_params, out_loss = space.start.clone(), torch.empty(R, dtype=params.dtype)
+    params, here, rate, which = problem.start, problem.data, eta_of, torch.arange(R)
+    state: tuple[Any, ...] = ()
+    drawn = problem.draws(problem.data) if problem.draws else None
+    out, out_loss = tuple(p.clone() for p in params), torch.empty(R, dtype=params[0].dtype)
     out_steps = torch.full((R,), steps)
     rows: dict[str, list[Tensor]] = {name: [] for name in record or {}}
     latest: dict[str, Tensor] = {}
     times: list[int] = []
 
     for t in range(steps + 1):
-        A = space.products(params)
-        f = models.cnn_from_products(A, here.y, q)
-        if not torch.isfinite(f).all():
-            bad = int(which[~torch.isfinite(f).all(1)][0])
-            raise FloatingPointError(
-                f"run {bad} diverged at step {t}: eta = {float(eta_of[bad]):g} is too large; "
-                "try a smaller eta"
-            )
-        L = loss(f, here.y_obs)
-        done = (L <= stop) if stop is not None else torch.zeros_like(L, dtype=torch.bool)
-        if t == steps:
-            done = torch.ones_like(done)
-        if record and (t % every == 0 or done.any()):
-            now = Snapshot(A, params, f, here, in_span)
-            for name, recorder in record.items():
-                latest[name] = _spread(recorder(now), which, latest.get(name), R)
-            if t % every == 0:
+        on_time = bool(record) and t % every == 0
+        if drawn is None or on_time or stop is not None or t == steps:
+            look = _look(problem, params, here)
+            _refuse_divergence(look.f, which, t, eta_of)
+            L = look.loss.detach()
+            done = torch.full_like(L, t == steps, dtype=torch.bool)
+            if stop is not None:
+                done |= L <= stop
+            if record and (on_time or done.any()):
+                now = State(params, look.f.detach(), here)
+                for name, recorder in record.items():
+                    latest[name] = _spread(name, recorder(now), which, latest.get(name), R)
+            if on_time:
                 times.append(t)
                 for name, row in latest.items():
                     rows[name].append(row)
-        if done.any():
-            out_params[which[done]], out_loss[which[done]] = params[done], L[done]
-            out_steps[which[done]] = t
-            keep = ~done
-            if not keep.any():
-                break
-            which, params, lr = which[keep], params[keep], lr[keep]
-            state = tuple(s[keep] for s in state)
-            here, f, A = select(here, keep), f[keep], A[keep]
-            space = _space(here, q, labels, in_span)
-        if noisy is not None:
-            y_step, weight = next(noisy)
-            labels[:] = [y_step[which], weight[which]]
-        else:
-            labels[:] = [here.y_obs, 1.0]
-        D = space.lift(models.pull(A, here.y, downhill(f, *labels), q))
-        params, state = RULES[rule](params, D, state, space, lr, **options)
+            D = _descent(problem, look, here) if drawn is None and not done.all() else ()
+            if done.any():
+                for whole, part in zip(out, params, strict=True):
+                    whole[which[done]] = part[done]
+                out_loss[which[done]], out_steps[which[done]] = L[done], t
+                if done.all():
+                    break
+                which, params, rate, state, here, D = pick(
+                    (which, params, rate, state, here, D), ~done
+                )
+        seen = here
+        if drawn is not None:
+            fields = next(drawn)
+            if len(which) < R:
+                fields = {name: value[which] for name, value in fields.items()}
+            seen = here._replace(**fields)
+            look = _look(problem, params, seen)
+            _refuse_divergence(look.f, which, t, eta_of)
+            D = _descent(problem, look, seen)
+        params, state = RULES[rule](params, D, state, rate, _here(problem, seen), **options)
 
-    space = _space(data, q, labels, in_span)
-    A = space.products(out_params)
-    last = Snapshot(A, out_params, models.cnn_from_products(A, data.y, q), data, in_span)
+    last = State(out, _look(problem, out, problem.data).f.detach(), problem.data)
     history = {name: torch.stack(values) for name, values in rows.items()}
     return Trained(last, out_loss, out_steps, history, torch.tensor(times))
 
 
-def _spread(value: Tensor, which: Tensor, before: Tensor | None, R: int) -> Tensor:
+def _refuse_divergence(f: Tensor, which: Tensor, t: int, eta: Tensor) -> None:
+    """Name the first run whose outputs are not finite."""
+    fine = torch.isfinite(f).flatten(1).all(1)
+    if not fine.all():
+        bad = int(which[~fine][0])
+        raise FloatingPointError(
+            f"run {bad} diverged at step {t}: eta = {float(eta[bad]):g} is too large; "
+            "try a smaller eta"
+        )
+
+
+def _spread(name: str, value: Any, which: Tensor, before: Tensor | None, R: int) -> Tensor:
     """A recorder's row for all R runs: a stopped run keeps its last value."""
+    if not isinstance(value, Tensor) or value.shape[:1] != which.shape:
+        raise TypeError(
+            f"record[{name!r}] gives {value!r:.60}: it must give a tensor with one entry a run"
+        )
     if before is None or len(which) == R:
         return value.clone()
     row = before.clone()

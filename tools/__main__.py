@@ -1,11 +1,13 @@
 """`python -m tools <command> …`, from the top of the repository."""
 
 import importlib
+import os
 import signal
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 
-from tools.files import ToolError
+from tools.files import ToolError, lock
 
 COMMANDS = {
     "book": "execute, portable, claims and site: only what has changed",
@@ -22,10 +24,12 @@ COMMANDS = {
     "chromium": "print the path of a usable browser, install one if need be",
     "address": "print the repository's address and reference",
 }
+APART = {"address", "chromium", "node"}  # these write neither under _build nor under book
+BARE = APART | {"pictures", "timings"}  # these need no sound book
 
 
 def main() -> int:
-    """Run one command; 1 on a fault of the book, 130 on an interrupt."""
+    """Run one command; 1 on a fault of the book or of a file, 130 on an interrupt."""
     if len(sys.argv) < 2 or sys.argv[1] not in COMMANDS:
         print("usage: python -m tools <command> …\n")
         print("\n".join(f"  {name:9} {about}" for name, about in COMMANDS.items()))
@@ -33,13 +37,22 @@ def main() -> int:
     if not Path("_toc.yml").exists():
         print("error: no _toc.yml here: run this from the top of the repository", file=sys.stderr)
         return 2
+    if os.pathsep in str(Path.cwd()):
+        print(f"error: {Path.cwd()}: Python's paths cannot hold {os.pathsep!r}", file=sys.stderr)
+        return 2
     for interrupt in (signal.SIGINT, signal.SIGTERM):  # a background shell ignores the first
         signal.signal(interrupt, signal.default_int_handler)
-    command = importlib.import_module(f"tools.{sys.argv[1]}")
+    name, *argv = sys.argv[1:]
     try:
-        return int(command.main(sys.argv[2:]) or 0)
+        with nullcontext() if name in APART else lock(Path.cwd(), f"python -m tools {name}"):
+            if name not in BARE:
+                importlib.import_module("tools.inputs").check(Path.cwd())
+            return int(importlib.import_module(f"tools.{name}").main(argv) or 0)
     except ToolError as error:
         print(f"error: {error}", file=sys.stderr)
+        return 1
+    except OSError as error:
+        print(f"error: {error.filename or Path.cwd()}: {error.strerror or error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("\ninterrupted: nothing half-written, run it again", file=sys.stderr)

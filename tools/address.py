@@ -1,21 +1,26 @@
 """The one place that knows where the repository lives and which version this is."""
 
+import argparse
 import os
 import re
 import subprocess
-import tomllib
 from pathlib import Path
+
+from tools import readers
 
 
 def project(root: Path) -> dict[str, object]:
     """The [project] table of pyproject.toml."""
-    table: dict[str, object] = tomllib.loads((root / "pyproject.toml").read_text())["project"]
+    path = root / "pyproject.toml"
+    table = readers.read_toml(path).get("project")
+    if not isinstance(table, dict) or "version" not in table:
+        raise readers.fault(path, 0, "no version in a table [project]")
     return table
 
 
 def git(root: Path, *command: str) -> str:
     """What a git command prints; empty where it fails."""
-    done = subprocess.run(["git", "-C", str(root), *command], capture_output=True, text=True)
+    done = subprocess.run(["git", "-C", str(root), *command], capture_output=True, encoding="utf-8")
     return done.stdout.strip() if done.returncode == 0 else ""
 
 
@@ -51,5 +56,6 @@ def source(root: Path) -> str:
 
 def main(argv: list[str]) -> None:
     """Print both."""
+    argparse.ArgumentParser(prog="python -m tools address", description=__doc__).parse_args(argv)
     root = Path.cwd()
     print(repository(root) or "unknown", reference(root))

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from tools import address, claims, execute, portable, timings
 from tools import chapters as book
-from tools.files import digest, read_json, write_json
+from tools.files import digest, read_derived, write_json
 
 SITE_INPUTS = ("book", "_config.yml", "_toc.yml", "requirements.lock", "tools")
 DERIVED = {".pyc"}
@@ -33,13 +33,12 @@ def main(argv: list[str]) -> int:
     root = Path.cwd()
     if code := execute.main(argv):
         return code
-    if missing_timings(root):
-        timings.main([])
+    timings.add_missing(root)
     portable.main([])
     claims.main([])
     key = site_key(root)
     mark = root / "_build/site.json"
-    if (root / "_build/html/index.html").exists() and read_json(mark) == key:
+    if (root / "_build/html/index.html").exists() and read_derived(mark, "") == key:
         print("site: unchanged, _build/html/index.html")
         return 0
     from tools import site  # it loads Sphinx
@@ -48,8 +47,3 @@ def main(argv: list[str]) -> int:
         return code
     write_json(mark, key)
     return 0
-
-
-def missing_timings(root: Path) -> bool:
-    """Whether a chapter has no timing yet (a new chapter gets its first one here)."""
-    return bool(set(book.chapters(root)) - set(read_json(root / "book/timings.json", {})))

@@ -3,14 +3,17 @@
 import argparse
 import ast
 import copy
+import errno
 import json
 import os
 import platform
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,20 +24,26 @@ import psutil
 from nbformat import NotebookNode
 
 from tools import chapters as book
-from tools.files import ToolError, digest, read_json, write_atomic, write_json
+from tools import kernels, slices
+from tools.files import ToolError, digest, read_derived, write_atomic, write_if_changed, write_json
 from tools.names import INJECTED
 
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 NOISE = ("papermill", "execution")
+ROOM = 1_000_000  # bytes a disk has that is not full
 
 
 @dataclass(frozen=True)
 class Task:
-    """A chapter to run, with which parameters, and the folder its notebook goes to."""
+    """A chapter to run, with which parameters, and the folder its notebook goes to.
+
+    Where it names claims, only the cells that these need run.
+    """
 
     chapter: str
     parameters: dict[str, Any]
     out: Path
+    claims: tuple[str, ...] = ()
 
     @property
     def title(self) -> str:
@@ -45,14 +54,14 @@ class Task:
 
 @dataclass
 class Run:
-    """A task under way in a worker process."""
+    """A task, and the worker process it is under way in."""
 
     task: Task
     source: NotebookNode
     key: str
-    folder: Path
-    process: subprocess.Popen[bytes]
-    start: float
+    folder: Path = Path()
+    process: subprocess.Popen[bytes] | None = None
+    start: float = 0.0
 
 
 def check_parameters(nb: NotebookNode, chapter: str, parameters: dict[str, Any]) -> None:
@@ -136,47 +145,58 @@ def graft(source: NotebookNode, executed: NotebookNode) -> NotebookNode:
 def store(task: Task, source: NotebookNode, executed: NotebookNode, report: dict[str, Any]) -> None:
     """Write the normalised notebook, then the report that vouches for it."""
     text = nbformat.writes(graft(source, executed)) + "\n"
-    path = task.out / f"{task.chapter}.ipynb"
-    if not path.exists() or path.read_text() != text:
-        write_atomic(path, text)
-    if read_json(report_path(task)) != report:
-        write_json(report_path(task), report)
+    write_if_changed(task.out / f"{task.chapter}.ipynb", text)
+    write_json(task.out / f"{task.chapter}.json", report | {"digest": digest([text])})
 
 
-def report_path(task: Task) -> Path:
-    """Where a task's report stands."""
-    return task.out / f"{task.chapter}.json"
+def last_report(folder: Path, name: str) -> dict[str, Any]:
+    """What is known of a chapter's last run; empty where its notebook is not what that wrote."""
+    report: dict[str, Any] = read_derived(folder / f"{name}.json", {})
+    path = folder / f"{name}.ipynb"
+    known = path.exists() and digest([path.read_bytes()]) == report.get("digest")
+    return report if known else {}
+
+
+def last_run(folder: Path, name: str, key: str) -> NotebookNode | None:
+    """The notebook of a chapter's last run, where that ran the same."""
+    if last_report(folder, name).get("key") != key:
+        return None
+    return nbformat.read(folder / f"{name}.ipynb", as_version=4)
 
 
 def cached(task: Task, source: NotebookNode, key: str) -> bool:
     """Re-use the last run where its key matches, under the present prose; True if so."""
-    report = read_json(report_path(task), {})
-    path = task.out / f"{task.chapter}.ipynb"
-    if report.get("key") != key or not path.exists():
+    executed = last_run(task.out, task.chapter, key)
+    if executed is None:
         return False
-    store(task, source, nbformat.read(path, as_version=4), report)
+    store(task, source, executed, last_report(task.out, task.chapter))
     return True
 
 
-def start(root: Path, task: Task, source: NotebookNode, key: str, folder: Path) -> Run:
-    """Start a worker for one task; it works in `folder` and nowhere else."""
-    folder.mkdir()
-    nbformat.write(source, folder / "in.ipynb")
+def work(root: Path, run: Run, place: Path, sockets: Path, show: Callable[[str], None]) -> None:
+    """Run one task in a worker, which works in a folder of its own and nowhere else."""
+    run.start = time.monotonic()
+    run.folder = Path(tempfile.mkdtemp(dir=place))
+    write_atomic(run.folder / "in.ipynb", nbformat.writes(run.source))
     env = os.environ | dict.fromkeys(THREADS, "1") | {"PYDEVD_DISABLE_FILE_VALIDATION": "1"}
     command = [sys.executable, "-m", "tools.worker", "in.ipynb", "out.ipynb"]
-    command += [json.dumps(task.parameters), "report.json", str(root / "book")]
+    command += [json.dumps(run.task.parameters), "report.json", str(root / "book")]
+    command += [str(sockets / run.folder.name)]
     tools = Path(__file__).parents[1]
     env["PYTHONPATH"] = os.pathsep.join(dict.fromkeys([str(root), str(tools)]))
-    process = subprocess.Popen(
-        command, cwd=folder, env=env, start_new_session=True,
-        stdout=(folder / "log").open("wb"), stderr=subprocess.STDOUT,
-    )  # fmt: skip
-    return Run(task, source, key, folder, process, time.monotonic())
+    with (run.folder / "log").open("wb") as log:
+        run.process = subprocess.Popen(
+            command, cwd=run.folder, env=env, start_new_session=True, stdout=log, stderr=log
+        )
+    show(f"{run.task.title}: started")
+    run.process.wait()
 
 
 def finish(root: Path, run: Run) -> dict[str, Any]:
     """Store what a worker made, or say which cell failed and how."""
     if not (run.folder / "report.json").exists():
+        if shutil.disk_usage(run.folder).free < ROOM:  # then its last words are lost, too
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(run.folder))
         log = (run.folder / "log").read_text(errors="replace")[-2000:]
         return {"failure": f"{run.task.title}: the worker died\n{log}"}
     outcome = json.loads((run.folder / "report.json").read_text())
@@ -195,6 +215,8 @@ def finish(root: Path, run: Run) -> dict[str, Any]:
 
 def stop(run: Run) -> None:
     """Kill a worker and its kernel."""
+    if run.process is None:
+        return
     try:
         family = psutil.Process(run.process.pid).children(recursive=True)
     except psutil.NoSuchProcess:
@@ -207,66 +229,81 @@ def stop(run: Run) -> None:
 
 
 @contextmanager
-def progress(total: int) -> Iterator[Any]:
+def progress(total: int, results: dict[str, Any], runs: list[Run]) -> Iterator[Any]:
     """A live line on a terminal, plain lines elsewhere."""
     tty = sys.stdout.isatty()
 
-    def show(done: int, running: list[Run], news: str = "") -> None:
-        if news:
-            print(("\r\033[K" if tty else "") + f"[{done}/{total}] {news}", flush=True)
+    def show(news: str = "") -> None:
+        head = ("\r\033[K" if tty else "") + f"[{len(results)}/{total}] "
+        text = f"{head}{news}\n" if news else ""
         if tty:
-            names = ", ".join(f"{r.task.title} {time.monotonic() - r.start:.0f} s" for r in running)
-            print(f"\r\033[K[{done}/{total}] {names}"[:100], end="", flush=True)
+            alive = [run for run in runs if run.process and run.process.poll() is None]
+            names = [f"{run.task.title} {time.monotonic() - run.start:.0f} s" for run in alive]
+            text += (head + ", ".join(names))[:100]
+        print(text, end="", flush=True)
 
     yield show
     if tty:
         print("\r\033[K", end="")
 
 
+@contextmanager
+def workplace(root: Path) -> Iterator[tuple[Path, Path]]:
+    """Two empty folders, for workers and for sockets; what a killed run left is gone."""
+    work = root / "_build/work"
+    shutil.rmtree(work, ignore_errors=True)  # a killed run's worker may be removing it, too
+    work.mkdir(parents=True, exist_ok=True)
+    with kernels.sockets() as sockets, tempfile.TemporaryDirectory(dir=work) as place:
+        yield Path(place), Path(sockets)
+
+
 def run_all(root: Path, tasks: list[Task], jobs: int | None = None) -> dict[str, dict[str, Any]]:
     """Run every task that is not cached; {title: seconds and, where it failed, the failure}."""
+    if jobs is not None and jobs < 1:
+        raise ToolError(f"--jobs {jobs} is not allowed; give a whole number ≥ 1")
     results: dict[str, dict[str, Any]] = {}
-    waiting = []
+    runs = []
     for task in tasks:
         source = book.read_source(root, task.chapter)
         check_parameters(source, task.chapter, task.parameters)
+        source = slices.cut(source, task.claims) if task.claims else source
         key = cache_key(root, source, task.parameters)
         if cached(task, source, key):
-            results[task.title] = read_json(report_path(task)) | {"cached": True}
+            results[task.title] = last_report(task.out, task.chapter) | {"cached": True}
         else:
-            waiting.append((task, source, key))
-    waiting.sort(key=lambda item: -last_seconds(root, item[0].chapter))
-    running: list[Run] = []
-    limit = jobs or os.cpu_count() or 1
-    with tempfile.TemporaryDirectory(prefix="book-") as folder, progress(len(tasks)) as show:
+            runs.append(Run(task, source, key))
+    runs.sort(key=lambda run: -last_seconds(root, run.task.chapter))
+    with (
+        workplace(root) as places,
+        progress(len(tasks), results, runs) as show,
+        ThreadPoolExecutor(jobs or os.cpu_count()) as pool,
+    ):
+        for title in list(results):
+            show(f"{title}: unchanged")
+        waiting = {pool.submit(work, root, run, *places, show): run for run in runs}
         try:
-            for task in tasks:
-                if task.title in results:
-                    show(len(results), running, f"{task.title}: unchanged")
-            while waiting or running:
-                while waiting and len(running) < limit:
-                    task, source, key = waiting.pop(0)
-                    place = Path(folder, str(len(waiting)))
-                    running.append(start(root, task, source, key, place))
-                    show(len(results), running, f"{task.title}: started")
-                time.sleep(0.1)
-                for run in [r for r in running if r.process.poll() is not None]:
-                    running.remove(run)
+            while waiting:
+                for future in wait(waiting, timeout=1, return_when=FIRST_COMPLETED).done:
+                    run = waiting.pop(future)
+                    future.result()
                     result = results[run.task.title] = finish(root, run)
                     passed = f"{time.monotonic() - run.start:.1f} s"
                     news = f"FAILED after {passed}" if "failure" in result else f"done in {passed}"
-                    show(len(results), running, f"{run.task.title}: {news}")
-                show(len(results), running)
+                    show(f"{run.task.title}: {news}")
+                show()
         finally:
-            for run in running:
-                stop(run)
+            pool.shutdown(wait=False, cancel_futures=True)
+            while any(future.running() for future in waiting):
+                for run in waiting.values():
+                    stop(run)
     return results
 
 
 def last_seconds(root: Path, chapter: str) -> float:
-    """CPU seconds of the chapter's last default run; long ones go first."""
-    report = read_json(root / "_build/executed" / f"{chapter}.json", {})
-    return float(report.get("cpu_seconds", 1e9))
+    """CPU seconds of the chapter's last default run, here or as stored; long ones go first."""
+    stored: dict[str, float] = read_derived(root / "book/timings.json", {})
+    report = last_report(root / "_build/executed", chapter)
+    return float(report.get("cpu_seconds", stored.get(chapter, 1e9)))
 
 
 def table(results: dict[str, dict[str, Any]]) -> str:
@@ -313,6 +350,8 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--out", type=Path, help="default: _build/executed, or _build/run")
     parser.add_argument("--jobs", type=int, help="processes at once (default: one a core)")
     args = parser.parse_args(argv)
+    if args.seed is not None and args.seed < 0:
+        raise ToolError(f"seed {args.seed} is not allowed; give a whole number ≥ 0")
     given = {name: getattr(args, name) for name in ("seed", "mutant", "scale")}
     parameters = {name: value for name, value in given.items() if value is not None}
     for other in args.others:

@@ -1,11 +1,15 @@
-"""Files written whole or not at all, digests, and the one error a tool raises on purpose."""
+"""Files written whole or not at all, digests, the lock, the one error a tool raises on purpose."""
 
+import fcntl
 import hashlib
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+Value = TypeVar("Value")
 
 
 class ToolError(Exception):
@@ -20,13 +24,15 @@ def write_atomic(path: Path, content: str | bytes) -> None:
     try:
         temporary.write_bytes(data)
         os.replace(temporary, path)
+    except OSError as error:  # a full disk does not say where
+        raise OSError(error.errno, error.strerror, str(path)) from None
     finally:
         temporary.unlink(missing_ok=True)
 
 
 def write_if_changed(path: Path, content: str) -> bool:
     """Write `content` unless the file says so already; True where it was written."""
-    if path.exists() and path.read_text() == content:
+    if path.exists() and path.read_bytes() == content.encode():
         return False
     write_atomic(path, content)
     return True
@@ -40,6 +46,32 @@ def write_json(path: Path, value: Any) -> None:
 def read_json(path: Path, default: Any = None) -> Any:
     """The JSON value at `path`, or `default` where there is no file."""
     return json.loads(path.read_text()) if path.exists() else default
+
+
+def read_derived(path: Path, default: Value) -> Value:
+    """The JSON value of a file that a tool wrote; `default` where that is absent or damaged."""
+    with suppress(FileNotFoundError, ValueError):
+        if isinstance(value := json.loads(path.read_bytes()), type(default)):
+            return value
+    return default
+
+
+@contextmanager
+def lock(root: Path, command: str) -> Iterator[None]:
+    """Hold _build/.lock, so that two commands do not write at once; it ends with the process."""
+    path = root / "_build/.lock"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a+") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.seek(0)
+            holder = file.read() or "another command"
+            raise ToolError(f"{holder} is at work in {root}: wait until it is done") from None
+        file.truncate(0)
+        file.write(f"`{command}` (process {os.getpid()})")
+        file.flush()
+        yield
 
 
 def digest(parts: Iterable[str | bytes]) -> str:

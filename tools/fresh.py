@@ -1,13 +1,14 @@
 """The book at a seed nobody tuned: every claim's verdict must stay."""
 
 import argparse
+import re
 from pathlib import Path
 from typing import Any
 
 from tools import address, claims, execute
 from tools import chapters as book
 from tools.execute import Task
-from tools.files import ToolError, write_json
+from tools.files import ToolError, read_json, write_json
 
 
 def drawn(root: Path) -> int:
@@ -62,15 +63,17 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--jobs", type=int)
     args = parser.parse_args(argv)
     root = Path.cwd()
-    if args.seed != "commit" and not args.seed.isdigit():
+    if args.seed != "commit" and not re.fullmatch("[0-9]+", args.seed):
         raise ToolError(f"seed {args.seed!r} is not allowed; give a whole number ≥ 0 or `commit`")
     seed = drawn(root) if args.seed == "commit" else int(args.seed)
     print(f"fresh seed: {seed}", flush=True)
     result = fresh(root, seed, args.jobs)
-    write_json(root / "_build/fresh" / str(seed) / "fresh.json", result)
+    folder = root / "_build/fresh" / str(seed)
+    write_json(folder / "fresh.json", result)
     print(f"claims at seed {seed}: {result['summary']}")
+    found = {row["id"]: row["verdict"] for row in read_json(folder / "claims.json")}
     for name, chapter in result["fell"].items():
         seeds = result["again"][name]
-        verdict = f"and again at {seeds}" if seeds else f"not at {seed + 1} nor {seed + 2}"
-        print(f"{name} (book/{chapter}.md) fell at seed {seed}, {verdict}")
+        often = f"and again at {seeds}" if seeds else f"not at {seed + 1} nor {seed + 2}"
+        print(f"{name} (book/{chapter}.md) {found[name]} at seed {seed}, {often}")
     return 1 if any(result["again"].values()) else 0

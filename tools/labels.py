@@ -19,7 +19,7 @@ from tools import chapters as book
 from tools import site
 from tools.bibliography import Citation, citations
 from tools.files import ToolError, digest, read_json, write_json
-from tools.myst import parser, structure
+from tools.myst import parser
 
 
 class Label(NamedTuple):
@@ -136,8 +136,6 @@ def sources(root: Path) -> list[Path]:
 
 def read_book(root: Path) -> Book:
     """Everything the conversion of one page needs to know of the others."""
-    for page in book.pages(root):
-        structure(root, page)
     key = digest(part for p in sources(root) for part in (p.name, p.read_bytes()))
     store = root / "_build/labels.json"
     known = read_json(store, {})

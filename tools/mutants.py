@@ -20,30 +20,45 @@ def wanted(root: Path) -> list[dict[str, Any]]:
     return found
 
 
-def run(root: Path, jobs: int | None) -> list[dict[str, str]]:
-    """The verdict of every claim under its mutant."""
+def run(root: Path, jobs: int | None) -> list[dict[str, Any]]:
+    """What every claim's mutant gave, from the cells that the claim needs."""
     found = wanted(root)
-    pairs = dict.fromkeys((claim["chapter"], claim["mutant"]) for claim in found)
+    pairs: dict[tuple[str, str], list[str]] = {}
+    for claim in found:
+        pairs.setdefault((claim["chapter"], claim["mutant"]), []).append(claim["id"])
     folder = root / "_build/mutants"
-    tasks = [Task(name, {"mutant": mutant}, folder / mutant) for name, mutant in pairs]
+    tasks = [
+        Task(name, {"mutant": mutant}, folder / mutant, tuple(ids))
+        for (name, mutant), ids in pairs.items()
+    ]
     if execute.report(execute.run_all(root, tasks, jobs)):
         raise ToolError("a mutant run failed in a cell: a claim may fail, its cell must not")
     rows = []
     for claim in found:
         nb = claims.stored(root, claim["chapter"], folder / claim["mutant"])
-        verdict = claims.verdicts(nb).get(claim["id"], "holds")
-        rows.append({"id": claim["id"], "mutant": claim["mutant"], "verdict": verdict})
+        records = {record["id"]: record for _, record in claims.emitted(nb, claims.CLAIM)}
+        row = {"id": claim["id"], "mutant": claim["mutant"]}
+        rows.append(row | {"result": result(records.get(claim["id"]))})
     return rows
 
 
+def result(record: dict[str, Any] | None) -> str:
+    """What a mutant did to a claim; only numbers that are finite and refuted kill it."""
+    if record is None:
+        return "is not evaluated"
+    if record["verdict"] == "holds":
+        return "survives"
+    return "killed" if record.get("finite") else "measures nothing finite"
+
+
 def main(argv: list[str]) -> None:
-    """Run all mutants, write _build/mutants.json; red where one survives."""
+    """Run all mutants, write _build/mutants.json; red where a claim is not refuted by numbers."""
     parser = argparse.ArgumentParser(prog="python -m tools mutants")
     parser.add_argument("--jobs", type=int)
     root = Path.cwd()
     rows = run(root, parser.parse_args(argv).jobs)
     write_json(root / "_build/mutants.json", rows)
-    if survivors := [row for row in rows if row["verdict"] != "fails"]:
-        named = "\n".join(f"{row['id']} survives its mutant {row['mutant']!r}" for row in survivors)
-        raise ToolError(named)
-    print(f"mutants: all {len(rows)} claims fail under theirs")
+    if alive := [row for row in rows if row["result"] != "killed"]:
+        named = [f"{row['id']} {row['result']} under its mutant {row['mutant']!r}" for row in alive]
+        raise ToolError("\n".join(named))
+    print(f"mutants: all {len(rows)} claims fail under theirs, with finite numbers")

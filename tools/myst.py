@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-import yaml
 from docutils.parsers.rst.directives.misc import TestDirective
 from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
@@ -15,6 +14,7 @@ from myst_parser.config.main import MdParserConfig
 from myst_parser.parsers.directives import parse_directive_text
 from myst_parser.parsers.mdit import create_md_parser
 
+from tools import readers
 from tools.files import ToolError
 
 NAMED = re.compile(r"\{([A-Za-z][\w:.-]*)\}\s*(.*)", re.DOTALL)
@@ -58,7 +58,7 @@ def placed(name: str, rule: Callable[[StateInline, bool], bool]) -> Callable[...
 
 def parser(root: Path) -> MarkdownIt:
     """The parser that the site's configuration gives."""
-    config = yaml.safe_load((root / "_config.yml").read_text())["sphinx"]["config"]
+    config = readers.read_yaml(root / "_config.yml").get("sphinx", {}).get("config", {})
     options = {key.removeprefix("myst_"): config[key] for key in config if key.startswith("myst_")}
     md = create_md_parser(MdParserConfig(**options), RendererHTML)
     md.disable("text_join")  # an escaped sign stays a token of its own
@@ -106,7 +106,11 @@ def broken(md: MarkdownIt, text: str, line: int) -> Iterator[tuple[int, str]]:
         first, last, mark = token.map[0], token.map[1] - 1, token.markup
         if token.type not in ("fence", "colon_fence"):
             yield from misplaced(token, line + first)
-        elif last == first or not re.fullmatch(rf"[\s>]*{mark}{mark[0]}*\s*", lines[last]):
+        elif (
+            last == first
+            or not re.fullmatch(rf"[\s>]*{mark}{mark[0]}*\s*", lines[last])
+            or re.search(rf"(?m)^\s*{mark}\{{", token.content)  # its end is that of another
+        ):
             yield line + first, f"the fence {mark} {token.info.strip()} is never closed"
         elif inner := directive(token, line + first):
             yield from ((inner.line, fault) for fault in inner.faults)
@@ -120,6 +124,6 @@ def broken(md: MarkdownIt, text: str, line: int) -> Iterator[tuple[int, str]]:
 
 def structure(root: Path, name: str) -> None:
     """Raise where book/<name>.md has an open fence, unreadable options, a script, a stray $."""
-    text = (root / "book" / f"{name}.md").read_text()
+    text = readers.text(root / "book" / f"{name}.md")
     if found := [f"book/{name}.md:{n}: {what}" for n, what in broken(parser(root), text, 1)]:
         raise ToolError("\n".join(found))

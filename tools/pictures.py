@@ -1,21 +1,18 @@
 """The picture of the front page and of the README: one figure of a chapter, in both themes."""
 
+import argparse
 import base64
 from pathlib import Path
 
-import nbformat
-
 from tools.files import ToolError, write_atomic
+from tools.portable import executed_chapter
 
 CHAPTER, FIGURE = "benign_overfitting", "fig-phase-relu"
 
 
 def picture(root: Path, chapter: str, figure: str) -> tuple[bytes, bytes]:
     """The light and the dark form of a figure, from the executed chapter."""
-    path = root / "_build" / "executed" / f"{chapter}.ipynb"
-    if not path.exists():
-        raise ToolError(f"{path.name} is not executed: run `make book`")
-    for cell in nbformat.read(path, as_version=4).cells:
+    for cell in executed_chapter(root, chapter).cells:
         if cell.metadata.get("mystnb", {}).get("figure", {}).get("name") == figure:
             output = next(o for o in cell.outputs if "image/png" in o.get("data", {}))
             light, dark = output.data["image/png"], output.metadata["fltutils"]["dark"]
@@ -25,6 +22,7 @@ def picture(root: Path, chapter: str, figure: str) -> tuple[bytes, bytes]:
 
 def main(argv: list[str]) -> None:
     """Write book/_assets/front-light.png and front-dark.png."""
+    argparse.ArgumentParser(prog="python -m tools pictures", description=__doc__).parse_args(argv)
     root = Path.cwd()
     for theme, png in zip(("light", "dark"), picture(root, CHAPTER, FIGURE), strict=True):
         write_atomic(root / "book" / "_assets" / f"front-{theme}.png", png)

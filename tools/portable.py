@@ -2,26 +2,21 @@
 
 import argparse
 import ast
-import base64
-import binascii
 import copy
 import difflib
-import io
 import re
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import nbformat
-import numpy as np
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell
-from PIL import Image
 
-from tools import address
+from tools import address, readers
 from tools import chapters as book
-from tools.execute import cache_key, count_cells, graft
-from tools.files import ToolError, digest, read_json, write_if_changed
+from tools.execute import cache_key, count_cells, graft, last_run
+from tools.files import ToolError, digest, write_if_changed
 from tools.labels import Book, cell_lines, figure, read_book
 from tools.names import GLUE
 from tools.plain import Page, caption, convert, path, references
@@ -35,7 +30,6 @@ HIDDEN = {
 PATHS = re.compile(
     r"(?<![\w.:/-])/(?:home|root|tmp|Users|usr|var|opt|mnt)/[^\s<>]+|\b0x[0-9a-f]{8,}\b"
 )
-PIXELS = 0.5  # mean difference, of 255, that rounding on another processor may make
 INSTALL = """\
 # Colab starts here: install the book's helper package. Where it is installed, nothing happens.
 import importlib.util
@@ -139,17 +133,31 @@ def portable(shared: Book, name: str, executed: NotebookNode) -> NotebookNode:
 
 def executed_chapter(root: Path, name: str) -> NotebookNode:
     """The chapter's present prose with the outputs of its last default run, if code agrees."""
-    folder = root / "_build/executed"
     source = book.read_source(root, name)
-    report = read_json(folder / f"{name}.json", {})
-    if report.get("key") != cache_key(root, source, {}) or not (folder / f"{name}.ipynb").exists():
+    executed = last_run(root / "_build/executed", name, cache_key(root, source, {}))
+    if executed is None:
         raise ToolError(f"book/{name}.md was not executed in its present state: run `make book`")
-    return graft(source, nbformat.read(folder / f"{name}.ipynb", as_version=4))
+    return graft(source, executed)
 
 
-def derived(root: Path, names: list[str]) -> Iterator[tuple[str, NotebookNode]]:
+def committed_chapter(root: Path, name: str) -> NotebookNode:
+    """The chapter's present prose with the outputs of the committed notebook, if code agrees."""
+    path = root / "book" / f"{name}.ipynb"
+    if not path.exists():
+        raise ToolError(f"book/{name}.ipynb is missing: run `make book`")
+    nb = readers.read_notebook(path)
+    nb.cells = [cell for cell in nb.cells if "install" not in book.tags(cell)]
+    source = book.read_source(root, name)
+    if [c.source for c in book.code_cells(nb)] != [c.source for c in book.code_cells(source)]:
+        raise ToolError(f"book/{name}.ipynb is stale, its code differs: run `make book`")
+    return graft(source, nb)
+
+
+def derived(
+    root: Path, names: list[str], outputs: Callable[[Path, str], NotebookNode]
+) -> Iterator[tuple[str, NotebookNode]]:
     """Each chapter with its portable notebook; every fault of every chapter in one error."""
-    ran = {name: executed_chapter(root, name) for name in names}
+    ran = {name: outputs(root, name) for name in names}
     shared = read_book(root)
     found = []
     for name in names:
@@ -161,53 +169,26 @@ def derived(root: Path, names: list[str]) -> Iterator[tuple[str, NotebookNode]]:
         raise ToolError("\n".join(found))
 
 
-def pixels(data: str) -> np.ndarray | None:
-    """The pixels of a base64 PNG."""
-    try:
-        with Image.open(io.BytesIO(base64.b64decode(data))) as image:
-            return np.asarray(image.convert("RGBA"), dtype=float)
-    except (OSError, binascii.Error, SyntaxError):  # PIL raises SyntaxError on a broken PNG
-        return None
-
-
-def alike(ours: str, theirs: str) -> bool:
-    """Whether two PNGs show the same."""
-    a, b = pixels(ours), pixels(theirs)
-    if a is None or b is None or a.shape != b.shape:
-        return False
-    return bool(np.abs(a - b).mean() < PIXELS)
-
-
-def images(output: NotebookNode) -> Iterator[tuple[NotebookNode, str]]:
-    """Where an output keeps a light and a dark PNG."""
-    if "image/png" in output.get("data", {}):
-        yield output.data, "image/png"
-    if "dark" in output.get("metadata", {}).get("fltutils", {}):
-        yield output.metadata.fltutils, "dark"
-
-
-def comparable(nb: NotebookNode, other: NotebookNode) -> list[str]:
-    """Lines to compare: no address; an image that shows the same as the other's is that one."""
+def comparable(nb: NotebookNode) -> list[str]:
+    """Lines to compare: no address, and of a picture its digest."""
     nb = copy.deepcopy(nb)
     for cell in nb.cells:
         if cell.id == "install":
             cell.source = ADDRESS.sub("SOURCE = …", cell.source)
-    theirs = [place for output in outputs(other) for place in images(output)]
-    ours = [place for output in outputs(nb) for place in images(output)]
-    for i, (holder, key) in enumerate(ours):
-        if i < len(theirs):
-            twin = theirs[i][0][theirs[i][1]]
-            if holder[key] != twin and alike(holder[key], twin):
-                holder[key] = twin
-    for holder, key in ours:
-        holder[key] = f"<png {digest([holder[key]])[:12]}>"
+    for output in outputs(nb):
+        for holder, key in (
+            (output.get("data", {}), "image/png"),
+            (output.get("metadata", {}).get("fltutils", {}), "dark"),
+        ):
+            if key in holder:
+                holder[key] = f"<png {digest([holder[key]])[:12]}>"
     return str(nbformat.writes(nb)).split("\n")
 
 
 def difference(committed: NotebookNode, fresh: NotebookNode, name: str) -> str:
     """The head of the difference between two notebooks; empty where they agree."""
     diff = difflib.unified_diff(
-        comparable(committed, fresh), comparable(fresh, committed),
+        comparable(committed), comparable(fresh),
         f"book/{name}.ipynb (committed)", f"book/{name}.ipynb (from book/{name}.md)",
         n=1, lineterm="",
     )  # fmt: skip
@@ -217,16 +198,16 @@ def difference(committed: NotebookNode, fresh: NotebookNode, name: str) -> str:
 
 
 def check(root: Path, names: list[str]) -> None:
-    """Raise where a committed notebook is not what its source and its run give."""
+    """Raise where a committed notebook's prose or code is not what its source gives.
+
+    Its outputs are nbval's to check: it runs the committed code and compares.
+    """
     stale = []
-    for name, nb in derived(root, names):
-        target = root / "book" / f"{name}.ipynb"
-        if not target.exists():
-            stale.append(f"book/{name}.ipynb is missing")
-            continue
+    for name, nb in derived(root, names, committed_chapter):
         # Through text and back: joined lines, plain types, as in the committed file.
         fresh = nbformat.reads(nbformat.writes(nb), as_version=4)
-        if diff := difference(nbformat.read(target, as_version=4), fresh, name):
+        committed = readers.read_notebook(root / "book" / f"{name}.ipynb")
+        if diff := difference(committed, fresh, name):
             stale.append(f"book/{name}.ipynb is stale; run `make book` and commit it\n{diff}")
     if stale:
         raise ToolError("\n\n".join(stale))
@@ -234,7 +215,7 @@ def check(root: Path, names: list[str]) -> None:
 
 def write(root: Path, names: list[str]) -> None:
     """Write the portable notebooks that changed."""
-    for name, nb in derived(root, names):
+    for name, nb in derived(root, names, executed_chapter):
         text = nbformat.writes(nb) + "\n"
         state = write_if_changed(root / "book" / f"{name}.ipynb", text)
         print(f"book/{name}.ipynb: {'written' if state else 'unchanged'}")

@@ -19,7 +19,6 @@ from nbformat import NotebookNode
 from tools import chapters, claims
 from tools.files import ToolError, write_atomic
 from tools.lighten import lighten
-from tools.myst import structure
 from tools.names import OWN_TYPES
 
 JUPYTER_BOOK = "from jupyter_book.cli.main import main; main(prog_name='jupyter-book')"
@@ -128,8 +127,6 @@ def swap(new: Path, place: Path) -> None:
 def build(root: Path, committed: bool = False) -> Path:
     """Render the site from the last run, or from the committed notebooks."""
     names = chapters.chapters(root)
-    for page in chapters.pages(root):
-        structure(root, page)
     claims.collect(root, committed=committed)
     fill_cache(root, names, committed)
     work = root / "_build" / ".site"
@@ -147,6 +144,8 @@ def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tools site", description=__doc__)
     parser.add_argument("--committed", action="store_true", help="from the committed notebooks")
     start = time.monotonic()
+    # `make book` trusts this mark; it sets it again for a site of the last run.
+    (Path.cwd() / "_build/site.json").unlink(missing_ok=True)
     site = build(Path.cwd(), parser.parse_args(argv).committed)
     print(f"site: {site.relative_to(Path.cwd())}/index.html ({time.monotonic() - start:.1f} s)")
     return 0

@@ -1,22 +1,36 @@
 """book/timings.json: CPU seconds of each chapter's last run, rounded up to change seldom."""
 
+import argparse
 import math
 from pathlib import Path
 
 from tools import chapters as book
+from tools.execute import last_report
 from tools.files import ToolError, read_json, write_json
 
 STEP = 5
 
 
+def measured(root: Path, name: str) -> int:
+    """The seconds of a chapter's last default run."""
+    report = last_report(root / "_build/executed", name)
+    if not report:
+        raise ToolError(f"{name} was never executed here: run `make book`")
+    return STEP * math.ceil(report["cpu_seconds"] / STEP)
+
+
+def add_missing(root: Path) -> None:
+    """Give each chapter that has no timing yet its first one; the others stay."""
+    known, names = read_json(root / "book/timings.json", {}), book.chapters(root)
+    if set(names) - set(known):
+        seconds = {name: known.get(name) or measured(root, name) for name in names}
+        write_json(root / "book/timings.json", seconds)
+
+
 def main(argv: list[str]) -> None:
     """Write the file from the reports of the last execution."""
+    argparse.ArgumentParser(prog="python -m tools timings", description=__doc__).parse_args(argv)
     root = Path.cwd()
-    seconds = {}
-    for name in book.chapters(root):
-        report = read_json(root / "_build/executed" / f"{name}.json")
-        if report is None:
-            raise ToolError(f"{name} was never executed here: run `make book`")
-        seconds[name] = STEP * math.ceil(report["cpu_seconds"] / STEP)
+    seconds = {name: measured(root, name) for name in book.chapters(root)}
     write_json(root / "book/timings.json", seconds)
     print(", ".join(f"{name}: {value} s" for name, value in seconds.items()))

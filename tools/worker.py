@@ -1,11 +1,12 @@
 """One papermill run in a process of its own.
 
-`python -m tools.worker IN OUT PARAMETERS REPORT CWD`
+`python -m tools.worker IN OUT PARAMETERS REPORT CWD SOCKETS`
 """
 
 import json
 import os
 import resource
+import shutil
 import sys
 import threading
 import time
@@ -16,15 +17,19 @@ import psutil
 from papermill.exceptions import PapermillExecutionError, strip_color
 from papermill.execute import execute_notebook
 
+from tools.files import write_atomic
+from tools.kernels import private
 from tools.names import INJECTED
 
 
-def follow(parent: int) -> None:
-    """Take the kernel down with us when the process that started us is gone."""
+def follow(parent: int, *places: Path) -> None:
+    """When the process that started us is gone: take down the kernel, our folders, and us."""
     while os.getppid() == parent:
         time.sleep(0.5)
     for child in psutil.Process().children(recursive=True):
         child.kill()
+    for place in places:
+        shutil.rmtree(place, ignore_errors=True)  # another worker may be removing it, too
     os._exit(1)
 
 
@@ -40,14 +45,15 @@ def last_cell(target: Path) -> int:
 
 def main() -> None:
     """Run the notebook; write what happened, a failure included, to REPORT."""
-    threading.Thread(target=follow, args=[os.getppid()], daemon=True).start()
-    source, target, parameters, report, cwd = sys.argv[1:]
+    source, target, parameters, report, cwd, sockets = sys.argv[1:]
+    family = (os.getppid(), Path.cwd().parent, Path(sockets).parent)
+    threading.Thread(target=follow, args=family, daemon=True).start()
     start = time.monotonic()
     failure: dict[str, object] = {}
     try:
         execute_notebook(
             source, target, parameters=json.loads(parameters), kernel_name="python3",
-            progress_bar=False, cwd=cwd,
+            progress_bar=False, cwd=cwd, config=private(Path(sockets)),
         )  # fmt: skip
     except PapermillExecutionError as error:
         lines = strip_color("\n".join(error.traceback)).splitlines()[-12:]
@@ -62,7 +68,7 @@ def main() -> None:
         "cpu_seconds": round(usage.ru_utime + usage.ru_stime, 2),
         "failure": failure or None,
     }
-    Path(report).write_text(json.dumps(outcome))
+    write_atomic(Path(report), json.dumps(outcome))
 
 
 if __name__ == "__main__":

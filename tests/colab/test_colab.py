@@ -21,7 +21,7 @@ from nbclient import NotebookClient
 from packaging.requirements import Requirement
 
 from tools import chapters as book
-from tools import claims
+from tools import claims, kernels
 from tools.execute import THREADS
 from tools.files import digest
 from tools.portable import install_cell
@@ -185,7 +185,9 @@ def test_a_committed_notebook_runs_as_in_colab(
         if cell.cell_type == "code":
             cell.outputs = []
     resources = {"metadata": {"path": str(folder)}}
-    NotebookClient(nb, kernel_name="colab", resources=resources, timeout=600).execute()
+    with kernels.sockets() as place:
+        settings = {"resources": resources, "config": kernels.private(Path(place, "k"))}
+        NotebookClient(nb, kernel_name="colab", timeout=600, **settings).execute()
 
     assert claims.verdicts(nb) == committed
     assert run(colab, "-c", VERSIONS) == before

@@ -11,9 +11,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fltutils import data, models, train
+from fltutils import models, signal_noise
 from tests.fltutils import plain
-from tests.fltutils.batches import batch
+from tests.fltutils.batches import batch, trained
 
 BOOK = Path(__file__).parents[2] / "book"
 cases = st.tuples(st.integers(0, 10**4), st.sampled_from([1, 2, 3]))
@@ -55,7 +55,7 @@ def test_network_and_loss_of_the_sandbox(sandbox: dict[str, Any], case: tuple[in
     package = models.cnn(s.W0, s.y[..., None] * s.mu[:, None], s.xi, q)
     torch.testing.assert_close(chapter, package[0], rtol=1e-11, atol=1e-12)
     loss = sandbox["L_S"](p.W0, p.mu, p.xi, p.y, q)
-    torch.testing.assert_close(loss, train.loss(package, s.y)[0], rtol=1e-12, atol=0)
+    torch.testing.assert_close(loss, models.logistic(package, s.y)[0], rtol=1e-12, atol=0)
 
 
 @few
@@ -63,7 +63,7 @@ def test_network_and_loss_of_the_sandbox(sandbox: dict[str, Any], case: tuple[in
 def test_gradient_descent_of_the_sandbox(sandbox: dict[str, Any], case: tuple[int, int]) -> None:
     p, q = plain.problem(case[0], flip=0.0), case[1]
     W = sandbox["gradient_descent"](p.W0, p.mu, p.xi, p.y, q, 0.05, 20)
-    package = train.weights(train.train(batch([p]), q=q, eta=0.05, steps=20).last)[0]
+    package = signal_noise.weights(trained(batch([p]), q=q, eta=0.05, steps=20).last)[0]
     assert float((W - package).norm() / (W - p.W0).norm()) < 1e-10
 
 
@@ -74,15 +74,15 @@ def test_direction_of_the_sandbox_is_sign_gd(
 ) -> None:
     p, q = plain.problem(case[0], flip=0.0), case[1]
     W = sandbox["gradient_descent"](p.W0, p.mu, p.xi, p.y, q, 0.002, 20, torch.sign)
-    run = train.train(batch([p]), q=q, rule="sign_gd", eta=0.002, steps=20)
-    assert float((W - train.weights(run.last)[0]).norm() / (W - p.W0).norm()) < 1e-10
+    run = trained(batch([p]), q=q, rule="sign_gd", eta=0.002, steps=20)
+    assert float((W - signal_noise.weights(run.last)[0]).norm() / (W - p.W0).norm()) < 1e-10
 
 
 def test_data_of_the_sandbox_have_the_law_of_the_package(sandbox: dict[str, Any]) -> None:
     """Lengths and overlaps of two patches, over 800 draws of each."""
     drawn = [sandbox["draw"](2, 30, 2.0, np.random.default_rng(i), 1.5) for i in range(800)]
     mu, xi, y = (torch.from_numpy(np.stack(v)) for v in zip(*drawn, strict=True))
-    s = data.signal_noise(n=2, d=30, mu=2.0, m=2, sigma0=0.1, sigma=1.5, runs=800)
+    s = signal_noise.draw(n=2, d=30, mu=2.0, m=2, sigma0=0.1, sigma=1.5, runs=800)
     assert s.embedded
     assert torch.equal(mu.norm(dim=1), s.mu.norm(dim=1))
     for own, theirs in (
@@ -103,6 +103,6 @@ def test_outputs_and_push_of_benign_overfitting(
     A = p.W0 @ torch.cat([p.mu[None], p.xi]).T
     f = models.cnn_from_products(A[None], p.y[None], q)
     torch.testing.assert_close(overfitting["outputs"](A, p.y, q), f[0], rtol=1e-11, atol=1e-12)
-    C = models.pull(A[None], p.y[None], train.downhill(f, p.y_obs[None]), q)
+    C = models.pull(A[None], p.y[None], models.downhill(f, p.y_obs[None]), q)
     push = overfitting["push"](A, p.y, p.y_obs, q)
     torch.testing.assert_close(push, C[0], rtol=1e-11, atol=1e-13)

@@ -79,10 +79,28 @@ REFUSED: list[Refusal] = [
     (check.whole, ("d", 2.5, 2), "d = 2.5: d must be a whole number from 2 to 2^53"),
     (check.whole, ("d", 1e30, 2), "d = 1e+30: d must be a whole number from 2 to 2^53"),
     (check.whole, ("d", [5, 1], 2), "d = 1.0: d must be finite and >= 2"),
+    (check.count, ("n", 9, 0, 8), "n = 9: n must be a whole number from 0 to 8"),
+    (check.count, ("n", -1, 0, 8), "n = -1: n must be a whole number from 0 to 8"),
     (check.finite, ("xi", np.array([0.0, np.nan])), "xi = nan: xi must be finite"),
+    (check.finite, ("xi", [1.0, -np.inf]), "xi = -inf: xi must be finite"),
+    (check.finite, ("xi", "many"), "xi = 'many': xi must be finite"),
+    (check.orthonormal, ("U", np.ones((2, 1)), 2), "U: columns must be orthonormal, these are off"),
+    (check.orthonormal, ("U", np.eye(3)[:, [0, 0]], 3), "U: columns must be orthonormal"),
+    (check.orthonormal, ("U", np.eye(3) * (1 + 6e-9), 3), "these are off by 1.2e-08"),
+    (check.orthonormal, ("U", np.eye(3), 2), "U has shape (3, 3): U must have shape (2, any)"),
+    (check.orthonormal, ("U", np.eye(2) * np.nan, 2), "U = nan: U must be finite"),
+    (check.whole, ("d", 2**53 + 2, 2), "d = 9007199254740994.0: d must be a whole number from 2"),
     (check.labels, ("y", np.array([1.0, 0.0])), "y = 0.0: y must be +1 or -1"),
-    (check.one_of, ("rule", "newton", {"gd", "adam"}), "rule = 'newton': rule must be one of adam"),
-    (check.one_of, ("mutant", "x", ("", "frozen")), "mutant = 'x': mutant must be one of , frozen"),
+    (
+        check.one_of,
+        ("rule", "newton", {"gd", "adam"}),
+        "rule = 'newton': rule must be one of 'adam', 'gd'",
+    ),
+    (
+        check.one_of,
+        ("mutant", "x", ("", "frozen")),
+        "mutant = 'x': mutant must be one of '', 'frozen'",
+    ),
     (check.shape, ("y", np.zeros((2, 3)), (2, 4)), "y has shape (2, 3): y must have shape (2, 4)"),
     (check.shape, ("y", np.zeros(2), (2, None)), "y has shape (2,): y must have shape (2, any)"),
 ]
@@ -98,4 +116,10 @@ def test_refusals_name_parameter_value_and_what_is_allowed(
 
 def test_one_of_and_shape_pass() -> None:
     assert check.one_of("mutant", "", ("", "frozen")) == ""
+    assert check.count("n", 8, 0, 8) == 8
+    assert check.whole("d", 2**53, 2) == 2**53
+    assert check.orthonormal("U", [[1], [0]], None).dtype == np.float64
+    assert check.orthonormal("U", np.zeros((3, 0)), 3).shape == (3, 0)
+    assert check.orthonormal("U", np.eye(3) * (1 + 4e-9), 3).shape == (3, 3)
+    assert check.finite("xi", [1, 2]).dtype == np.float64
     check.shape("W0", np.zeros((3, 2, 5)), (3, 2, None))

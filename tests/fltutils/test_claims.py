@@ -3,6 +3,7 @@
 import builtins
 import json
 import math
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -54,6 +55,7 @@ def test_the_record_of_a_claim(shown: Shown) -> None:
         "bound": "above 0.500 and below 2.00",
         "margin": 8.52,  # (1.05 - 0.5) / (0.1291 / 2)
         "seeds": 4,
+        "finite": True,
         "verdict": "holds",
     }
 
@@ -76,10 +78,11 @@ def test_what_a_reader_sees(shown: Shown) -> None:
 @settings(max_examples=100)
 @given(
     st.lists(st.floats(-100, 100), min_size=2, max_size=6),
-    st.floats(-100, 100),
-    st.floats(-100, 100),
+    st.floats(-100, 99),
+    st.floats(0.001, 100),
 )
-def test_a_verdict_is_about_the_mean(values: list[float], low: float, high: float) -> None:
+def test_a_verdict_is_about_the_mean(values: list[float], low: float, width: float) -> None:
+    high = low + width
     shown: Shown = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
@@ -96,18 +99,31 @@ def test_a_verdict_is_about_the_mean(values: list[float], low: float, high: floa
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
-@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
+@pytest.mark.filterwarnings("error")
 def test_one_value_that_is_not_finite_fails_the_claim(shown: Shown, value: float) -> None:
     for bounds in ({"above": -1.0}, {"below": 1.0}, {"above": -1.0, "below": 1.0}):
         record = evaluate(shown, [0.0, 0.1, value], **bounds)
         assert record["verdict"] == "fails"
         assert record["margin"] is None
+        assert record["finite"] is False
 
 
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.filterwarnings("error")
 def test_no_run_proves_nothing(shown: Shown) -> None:
-    record = evaluate(shown, [], above=-1.0)
-    assert (record["verdict"], record["seeds"]) == ("fails", 0)
+    for measured in ([], np.zeros((0, 3))):
+        record = evaluate(shown, measured, above=-1.0)
+        assert (record["verdict"], record["seeds"], record["finite"]) == ("fails", 0, False)
+        assert record["measured"] == "size: nan"
+
+
+def test_one_run_proves_nothing_unless_at_rounding_level(shown: Shown) -> None:
+    with pytest.raises(ValueError, match=re.escape("claim a.b: one run has no spread")):
+        claims.claim("a.b", [0.001], above=0, quantity="", predicted="")
+    with pytest.raises(ValueError, match=re.escape("claim a.b: one run has no spread")):
+        claims.claim("a.b", claims.ROUNDING, above=0, quantity="", predicted="")
+    assert shown == []
+    assert evaluate(shown, [-1.0], above=0)["verdict"] == "fails"  # a mutant's single run
+    assert evaluate(shown, [1e-14], below=0.1)["verdict"] == "holds"
 
 
 def test_the_bound_itself_is_not_enough(shown: Shown) -> None:
@@ -116,7 +132,7 @@ def test_the_bound_itself_is_not_enough(shown: Shown) -> None:
 
 
 def test_runs_that_agree_have_no_margin(shown: Shown) -> None:
-    for measured in (2.0, [2.0], [2.0, 2.0], torch.full((3,), 2.0)):
+    for measured in ([2.0, 2.0], torch.full((3,), 2.0)):
         record = evaluate(shown, measured, above=1.0)
         assert (record["verdict"], record["margin"]) == ("holds", None)
     assert record["seeds"] == 3
@@ -138,6 +154,10 @@ def test_rounding_errors_are_not_printed(shown: Shown) -> None:
     assert (record["measured"], record["margin"]) == ("size: 0 to rounding", None)
     assert record["verdict"] == "holds"
     assert "rounding" not in evaluate(shown, [3e-11, 1e-15], below=1e-10)["measured"]
+    for values, text in (
+        ([1e-12, -1e-15], "5.0e-13 ± 7e-13"), ([9.9e-13, -9.9e-13], "0 to rounding"),
+    ):  # fmt: skip
+        assert evaluate(shown, values, below=1e-10)["measured"] == f"size: {text}"
 
 
 def test_values_of_any_shape_count_one_by_one(shown: Shown) -> None:
@@ -145,9 +165,31 @@ def test_values_of_any_shape_count_one_by_one(shown: Shown) -> None:
     assert (record["seeds"], record["measured"]) == (4, "size: 2.50 ± 1.3")
 
 
-def test_a_claim_without_a_bound_is_an_error(shown: Shown) -> None:
-    with pytest.raises(ValueError, match="claim a: give a bound, above or below, or both"):
-        claims.claim("a", [1.0], quantity="", predicted="")
+@pytest.mark.parametrize(
+    ("id", "bounds", "message"),
+    [
+        ("a.b", {}, "claim a.b: give a bound, above or below, or both"),
+        ("a.b", {"above": math.nan}, "above of claim a.b = nan: above of claim a.b must be finite"),
+        ("a.b", {"below": "2 m"}, "below of claim a.b = '2 m': below of claim a.b must be finite"),
+        ("a.b", {"above": 2, "below": 1}, "claim a.b: above = 2 must be less than below = 1"),
+        ("a.b", {"above": 1, "below": 1}, "claim a.b: above = 1 must be less than below = 1"),
+        ("", {"above": 1}, "claim id = '': id must be lower-case words with dots between them"),
+        ("a", {"above": 1}, "claim id = 'a': id must be"),
+        ("a.b c", {"above": 1}, "claim id = 'a.b c': id must be"),
+        ("a.<b>", {"above": 1}, "claim id = 'a.<b>': id must be"),
+    ],
+)
+def test_a_claim_that_says_nothing_is_an_error(
+    shown: Shown, id: str, bounds: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ValueError, match=re.escape(message)):
+        claims.claim(id, [1.0, 2.0], **bounds, quantity="", predicted="")
+    assert shown == []
+
+
+def test_an_exercise_needs_a_name(shown: Shown) -> None:
+    with pytest.raises(ValueError, match="exercise id = '': id must be"):
+        claims.exercise("", True, "")
     assert shown == []
 
 
@@ -228,7 +270,7 @@ def test_outside_jupyter_the_text_is_printed(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.delattr(builtins, "display", raising=False)
-    claims.claim("a.b", [2.0], above=1, quantity="size", predicted="2")
+    claims.claim("a.b", [2.0, 2.0], above=1, quantity="size", predicted="2")
     claims.exercise("a.mine", True, "")
     claims.glue("silent", 1.0)
     out = capsys.readouterr().out

@@ -38,6 +38,12 @@ def test_entries_that_are_not_finite_are_left_out() -> None:
     y[[0, 4]] = np.nan, np.inf
     assert float(fit.line(x, y).slope) == pytest.approx(2)
     assert float(fit.line(x, y).r2) == pytest.approx(1)
+    xs = x.copy()
+    xs[[1, 5]] = np.nan, np.inf
+    clean = y.copy()
+    clean[[0, 4]] = 2 * x[[0, 4]] + 1
+    assert float(fit.line(xs, y).slope) == pytest.approx(2)
+    assert float(fit.line(xs, clean).offset) == pytest.approx(1)
     assert np.isnan(fit.line(x, np.full(9, np.nan)).slope)
 
 
@@ -52,6 +58,12 @@ def test_the_first_fall_counts_and_none_is_nan() -> None:
     ys = [[1, 0, 1, 0], [0, 1, 1, 0], [1, 1, 1, 1], [0, 0, 0, 0], [0, 1, 1, 1]]
     found = fit.crossing([1, 10, 100, 1000], ys, 0.5)
     np.testing.assert_allclose(found, [10**0.5, 10**2.5, np.nan, np.nan, np.nan])
+    falling = [[0.9, 0.3, 0.1], [0.8, 0.7, 0.2]]  # shares 2/3 of the first step, 2/5 of the second
+    np.testing.assert_allclose(fit.crossing([1, 10, 100], falling, 0.5), [10 ** (2 / 3), 10**1.4])
+    assert float(fit.crossing([1, 10, 100], [1, 0.5, 0], 0.5)) == pytest.approx(
+        10
+    )  # it falls onto the level
+    assert np.isnan(fit.crossing([1, 10], [0.5, 0], 0.5))  # it does not fall from it
 
 
 def test_a_prediction_explains_all_or_nothing() -> None:

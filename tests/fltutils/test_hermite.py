@@ -1,5 +1,8 @@
 """Hermite expansions: closed forms, the leap index, the staircase."""
 
+import re
+from math import erf, factorial
+
 import numpy as np
 import pytest
 
@@ -107,6 +110,24 @@ def test_first_stair_of_a_target_that_is_no_polynomial():
     assert np.allclose(np.abs(U[:, 0]), 0.5**0.5, atol=1e-8)
 
 
+def test_conditional_is_the_mean_gradient():
+    """f = x1 x2 + H_2(x2) x3 given x1: the gradient off x1 is (x1 + 2 x2 x3, H_2(x2)), mean x1."""
+    rule = hermite.gauss_hermite(9)
+    mu = hermite.conditional(lambda x, y, z: x * y + H(2)(y) * z, np.eye(3)[:, :1], rule)
+    expected = np.zeros((9, 3))
+    expected[:, 1] = rule.node * rule.weight**0.5
+    assert np.allclose(mu, expected)
+    nothing = hermite.conditional(lambda x, y, z: 3 * x - y, np.zeros((3, 0)), rule)
+    assert np.allclose(nothing, [[3, -1, 0]])
+
+
+@pytest.mark.parametrize(("slope", "found"), [(1e-4, 1), (1e-8, 0)])
+def test_a_stair_is_told_from_rounding_relative_to_the_target(slope, found):
+    for size in (1e-3, 1.0, 1e3):
+        spaces = hermite.staircase(lambda a, b: size * (slope * a + H(2)(b)), 2, 1)  # noqa: B023
+        assert spaces[1].shape == (2, found)
+
+
 def test_energy_above_is_conditional_variance_and_parseval():
     f, none, first = STAIRS[0][0], np.zeros((2, 0)), np.eye(2)[:, :1]
     assert [hermite.energy_above(f, none, k) for k in (0, 1, 2)] == pytest.approx(
@@ -114,3 +135,130 @@ def test_energy_above_is_conditional_variance_and_parseval():
     )
     assert hermite.energy_above(f, first, 0) == pytest.approx(3)
     assert hermite.energy_above(f, np.eye(2), 0) == pytest.approx(0, abs=1e-9)
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_energy_above_sums_the_squared_coefficients(turned):
+    """sum mu_alpha^2 / alpha! over the degrees above: every degree up to four has a part."""
+    Q = np.linalg.qr(np.random.default_rng(1).standard_normal((3, 3)))[0] if turned else np.eye(3)
+    parts = {  # degree off the first direction: (value, squared norm)
+        0: (lambda a, b, c: 1.5 * H(2)(a), 4.5),
+        1: (lambda a, b, c: 2 * b - a * c, 4 + 1),
+        2: (lambda a, b, c: H(2)(b) + 3 * b * c - a * H(2)(c), 2 + 9 + 2),
+        3: (lambda a, b, c: H(3)(c) + H(2)(b) * c, 6 + 2),
+        4: (lambda a, b, c: 0.5 * H(2)(b) * H(2)(c) + 0.1 * H(4)(b), 1 + 0.24),
+    }
+
+    def f(*x):
+        return sum(part(*(Q.T @ np.array(x))) for part, _ in parts.values())
+
+    for k in range(5):
+        above = sum(square for degree, (_, square) in parts.items() if degree > k)
+        found = hermite.energy_above(f, Q[:, :1], k, EIGHT)
+        assert found == pytest.approx(above, abs=1e-9)
+    plain = [
+        9 / 2 + 4 + 1 + 2 + 9 + 2 + 6 + 2 + 1 + 0.24 - low for low in (0, 4, 4 + 4.5 + 1 + 2 + 9)
+    ]
+    whole = [
+        hermite.energy_above(f, np.zeros((3, 0)), k, hermite.gauss_hermite(8)) for k in range(3)
+    ]
+    assert whole == pytest.approx(plain)
+
+
+@pytest.mark.parametrize("degree", [0, 1, 2, 3, 7])
+def test_what_is_left_of_a_target_that_is_no_polynomial(degree):
+    """exp(t z - t^2 / 2) = sum t^j H_j / j!: what is left is a tail of exp(t^2)."""
+    t = 1.3
+    tail = sum(t ** (2 * j) / factorial(j) for j in range(degree + 1, 40))
+    f = lambda z, _: np.exp(t * z - t * t / 2)  # noqa: E731
+    found = hermite.energy_above(f, np.eye(2)[:, 1:], degree, hermite.gauss_hermite(40))
+    assert found == pytest.approx(tail, rel=1e-9)
+
+
+@pytest.mark.parametrize("size", [1e-6, 0.5, 2.0, 1e6])
+def test_a_coefficient_is_zero_relative_to_the_largest_link(size):
+    """Below 1e-9 of it; a small family of links is measured against one."""
+    scale = max(size, 1.0)
+    links = [lambda z: size * H(2)(z) / 2**0.5, lambda z: 3e-9 * scale * z]
+    assert hermite.relevant(links, 1).tolist() == [False, True]
+    links[1] = lambda z: 0.5e-9 * scale * z
+    assert hermite.relevant(links, 1).tolist() == [False, False]
+
+
+def test_rules_integrate():
+    """Moments 1, 0, 1, 0, 3 of the Gaussian; with kinks, of |z - k| in closed form."""
+    for rule in (hermite.gauss_hermite(3), hermite.with_kinks([-1, 2]), hermite.with_kinks([])):
+        assert [rule.weight @ rule.node**k for k in range(5)] == pytest.approx([1, 0, 1, 0, 3])
+    for count in (1, 7, hermite.NODES):
+        rule = hermite.gauss_hermite(count)
+        assert rule.node.shape == rule.weight.shape == (count,)
+        assert rule.weight.sum() == pytest.approx(1)
+    narrow = hermite.with_kinks([0.5], count=20, reach=6)
+    assert len(narrow.node) == 40
+    assert 5.9 < np.abs(narrow.node).max() < 6
+    expected = 2 * np.exp(-1 / 8) * PHI0 + 0.5 * erf(0.5 / 2**0.5)
+    assert narrow.weight @ np.abs(narrow.node - 0.5) == pytest.approx(expected, abs=1e-7)
+    assert len(hermite.with_kinks([0.0]).node) == 160
+
+
+def test_a_tensor_rule_multiplies_weights():
+    rule = hermite.grid(hermite.gauss_hermite(3), 2)
+    assert rule.node.shape == (9, 2)
+    assert rule.weight.sum() == pytest.approx(1)
+    assert rule.weight @ (rule.node[:, 0] ** 2 * rule.node[:, 1] ** 4) == pytest.approx(3)
+
+
+ONE = np.eye(2)[:, :1]
+EIGHT, FIVE = hermite.gauss_hermite(8), hermite.gauss_hermite(5)
+FULL = "a whole number from 0 to 20"
+
+
+def first(*x):
+    return x[0]
+
+
+REFUSED = [
+    (lambda: hermite.gauss_hermite(1000), "count = 1000: count must be a whole number from 1 to 3"),
+    (lambda: hermite.gauss_hermite(351), "count = 351: count must be a whole number from 1 to 350"),
+    (lambda: hermite.gauss_hermite(0), "count = 0: count must be a whole number from 1 to 350"),
+    (lambda: hermite.coefficients(np.sin, 150), f"degree = 150: degree must be {FULL}"),
+    (lambda: hermite.coefficients(np.sin, 21), f"degree = 21: degree must be {FULL}"),
+    (lambda: hermite.coefficients(np.sin, 5, FIVE), "degree must be a whole number from 0 to 4"),
+    (lambda: hermite.coefficients(np.sin, -1), "degree = -1: degree must be"),
+    (lambda: hermite.coefficients(lambda z: z * np.nan, 1), "f(z) = nan: f(z) must be finite"),
+    (lambda: hermite.polynomials(0.0, -1), "degree = -1: degree must be a whole number >= 0"),
+    (lambda: hermite.with_kinks([99]), "kinks = [99.0]: kinks must lie within reach = 12 of 0"),
+    (lambda: hermite.with_kinks([0, -3], reach=3), "kinks = [-3.0, 0.0]: kinks must lie within"),
+    (lambda: hermite.with_kinks([np.nan]), "kinks = nan: kinks must be finite"),
+    (lambda: hermite.with_kinks([], reach=0), "reach = 0.0: reach must be finite and > 0"),
+    (lambda: hermite.with_kinks([], count=0), "count = 0: count must be a whole number >= 1"),
+    (lambda: hermite.multi(first, 8, 1), "r = 8: 24^8 points of quadrature, at most 1e+07 fit"),
+    (lambda: hermite.multi(first, 0, 1), "r = 0: r must be a whole number >= 1"),
+    (lambda: hermite.multi(first, 2, 24), f"degree = 24: degree must be {FULL}"),
+    (lambda: hermite.multi(lambda x: np.inf + x, 1, 1), "f(x) = inf: f(x) must be finite"),
+    (lambda: hermite.energy_above(first, ONE, 8, EIGHT), "degree must be a whole number from 0"),
+    (lambda: hermite.energy_above(first, 2 * ONE, 0), "U: columns must be orthonormal, these are"),
+    (lambda: hermite.conditional(first, np.ones((2, 2))), "U: columns must be orthonormal"),
+    (lambda: hermite.conditional(first, np.ones(2)), "U has shape (2,): U must have shape (any, a"),
+    (lambda: hermite.staircase(first, 2, -1), "steps = -1: steps must be a whole number >= 0"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("call", "message"), REFUSED)
+def test_errors_name_the_parameter_and_the_limit(call, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        call()
+
+
+def test_as_many_points_as_allowed_are_laid_out(monkeypatch):
+    monkeypatch.setattr(hermite, "POINTS", 25)
+    assert len(hermite.grid(FIVE, 2).weight) == 25
+    with pytest.raises(ValueError, match=re.escape("r = 3: 5^3 points of quadrature")):
+        hermite.grid(FIVE, 3)
+
+
+def test_rounding_at_the_highest_degree_is_what_the_limit_says():
+    """mu_j of sin is 0 or exp(-1/2) up to sign; the error stays below 1e-6."""
+    c = hermite.coefficients(np.sin, hermite.DEGREE)
+    expected = [(0, 1, 0, -1)[j % 4] * np.exp(-0.5) for j in range(hermite.DEGREE + 1)]
+    assert np.allclose(c, expected, atol=1e-6)

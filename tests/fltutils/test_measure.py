@@ -5,9 +5,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fltutils import data, measure, train
+from fltutils import measure, signal_noise, train
 from tests.fltutils import plain
-from tests.fltutils.batches import batch, embedded
+from tests.fltutils.batches import batch, embedded, trained
 
 cases = st.tuples(st.integers(0, 10**4), st.sampled_from([1, 2, 3]))
 
@@ -36,7 +36,7 @@ def recursion(p: plain.Problem, q: int, eta: float, steps: int) -> tuple[torch.T
 def test_gamma_and_rho_follow_the_recursion(case: tuple[int, int]) -> None:
     seed, q = case
     p = plain.problem(seed, n=5, m=2, d=30)
-    s = train.train(batch([p]), q=q, eta=0.05, steps=15).last
+    s = trained(batch([p]), q=q, eta=0.05, steps=15).last
     gamma, rho = recursion(p, q, 0.05, 15)
     torch.testing.assert_close(measure.gamma(s)[0], gamma, rtol=1e-10, atol=1e-12)
     torch.testing.assert_close(measure.rho(s)[0], rho, rtol=1e-10, atol=1e-12)
@@ -48,11 +48,11 @@ def test_the_decomposition_gives_the_weights_back(case: tuple[int, int], project
     """Least squares, the loop's own coefficients, and the weights they stand for agree."""
     seed, q = case
     p = plain.problem(seed, n=5, m=2, d=30, projected=projected)
-    s = train.train(batch([p], projected=projected), q=q, eta=0.05, steps=20).last
-    W, (b,) = train.weights(s), [s.data]
+    s = trained(batch([p], projected=projected), q=q, eta=0.05, steps=20).last
+    W, (b,) = signal_noise.weights(s), [s.data]
     theta = measure.coefficients(W, b.W0, b.X)
-    torch.testing.assert_close(theta, s.params, rtol=1e-9, atol=1e-12)
-    by_weights = s._replace(params=W, in_span=False)
+    torch.testing.assert_close(theta, s.params[0], rtol=1e-9, atol=1e-12)
+    by_weights = s._replace(params=(W,), data=b._replace(A0=None, G=None))
     torch.testing.assert_close(measure.gamma(by_weights), measure.gamma(s), rtol=1e-9, atol=1e-11)
     torch.testing.assert_close(measure.rho(by_weights), measure.rho(s), rtol=1e-9, atol=1e-11)
     j = torch.tensor([1.0, -1.0]).double()[:, None, None]
@@ -66,17 +66,36 @@ def test_the_decomposition_gives_the_weights_back(case: tuple[int, int], project
 
 def test_signs_of_what_is_learned() -> None:
     """Without flips gamma only grows, rho grows where j = y and falls where not."""
-    s = data.signal_noise(n=10, d=1000, mu=5.0, m=4, sigma0=0.01, runs=3)
-    last = train.train(s, q=1, eta=0.01, steps=30).last
+    s = signal_noise.draw(n=10, d=1000, mu=5.0, m=4, sigma0=0.01, runs=3)
+    last = trained(s, q=1, eta=0.01, steps=30).last
     assert (measure.gamma(last) > 0).all()
     j = torch.tensor([1.0, -1.0]).double()[None, :, None, None]
     assert (j * s.y[:, None, None] * measure.rho(last) >= 0).all()
     assert (measure.rho(last) != 0).any()
 
 
-def trained(projected: bool, q: int) -> tuple[plain.Problem, train.Snapshot]:
+def test_fresh_noise_has_its_scale_and_no_signal_is_no_error() -> None:
+    """Brute force in R^d at sigma = 2, and at mu = 0; five standard errors."""
+    for norm_mu in (1.5, 0.0):
+        p = plain.problem(4, n=8, m=3, d=25, norm_mu=1.5)
+        p = p._replace(mu=p.mu * (norm_mu / 1.5))
+        s = trained(batch([p])._replace(sigma=torch.tensor([2.0]).double()), eta=0.1, steps=40).last
+        W, data = signal_noise.weights(s)[0], s.data
+        xi = torch.randn(40_000, 25, generator=torch.Generator().manual_seed(3)).double()
+        unit = p.mu / p.mu.norm().clamp(min=1e-300)
+        xi = 2.0 * (xi - torch.outer(xi @ unit, unit))
+        error = torch.cat(
+            [y * plain.forward(W, y * p.mu.expand(40_000, -1), xi, 1) <= 0 for y in (1.0, -1.0)]
+        ).double()
+        found = measure.test_error(s, q=1, samples=40_000)
+        assert data.projected
+        assert 0.05 < error.mean() < 0.95
+        assert abs(found - error.mean()) < 5 * error.std() * (2 / 40_000) ** 0.5
+
+
+def one_trained(projected: bool, q: int) -> tuple[plain.Problem, train.State]:
     p = plain.problem(4, n=8, m=3, d=25, norm_mu=1.5, projected=projected)
-    return p, train.train(batch([p], projected=projected), q=q, eta=0.1, steps=60).last
+    return p, trained(batch([p], projected=projected), q=q, eta=0.1, steps=60).last
 
 
 def brute_force(p: plain.Problem, W: torch.Tensor, q: int, projected: bool) -> torch.Tensor:
@@ -93,8 +112,8 @@ def brute_force(p: plain.Problem, W: torch.Tensor, q: int, projected: bool) -> t
 @pytest.mark.parametrize("q", [1, 3])
 def test_test_error_and_loss_are_those_of_fresh_samples(projected: bool, q: int) -> None:
     """Against brute force in R^d, the signal in a random direction; five standard errors."""
-    p, s = trained(projected, q)
-    margins = brute_force(p, train.weights(s)[0], q, projected)
+    p, s = one_trained(projected, q)
+    margins = brute_force(p, signal_noise.weights(s)[0], q, projected)
     error, loss = (margins <= 0).double(), torch.nn.functional.softplus(-margins)
     for found, each in (
         (measure.test_error(s, q=q, samples=20_000), error),
@@ -106,7 +125,7 @@ def test_test_error_and_loss_are_those_of_fresh_samples(projected: bool, q: int)
 
 def test_noise_on_and_off_the_signal_give_different_errors() -> None:
     """The test above can tell: project noise that is not projected, and the error moves."""
-    _, s = trained(False, 1)
+    _, s = one_trained(False, 1)
     off = s._replace(data=s.data._replace(projected=True))
     gap = measure.test_error(off, q=1, samples=20_000) - measure.test_error(s, q=1, samples=20_000)
     assert abs(gap) > 0.01
@@ -117,7 +136,7 @@ def test_fresh_samples_do_not_know_the_coordinates(projected: bool) -> None:
     """The very draws agree in R^d and in the coordinates of its basis."""
     p = plain.problem(5, n=6, m=2, d=30, projected=projected)
     a, b = (
-        train.train(batch([x], projected=projected), q=1, eta=0.1, steps=30).last
+        trained(batch([x], projected=projected), q=1, eta=0.1, steps=30).last
         for x in (p, embedded(p))
     )
     torch.testing.assert_close(
@@ -128,8 +147,8 @@ def test_fresh_samples_do_not_know_the_coordinates(projected: bool) -> None:
 def test_fresh_samples_scale_with_the_noise() -> None:
     """x100 noise drowns the signal: error one half; at noise 0.01 the signal decides."""
     sizes = {"n": 6, "d": 500, "mu": 3.0, "m": 4, "sigma0": 0.01}
-    s = data.signal_noise(**sizes, sigma=[0.01, 1.0, 100.0], runs=[3, 3, 3])  # type: ignore[arg-type]
-    last = train.train(s, eta=[0.1, 0.1, 1e-6], steps=30).last
+    s = signal_noise.draw(**sizes, sigma=[0.01, 1.0, 100.0], runs=[3, 3, 3])  # type: ignore[arg-type]
+    last = trained(s, eta=[0.1, 0.1, 1e-6], steps=30).last
     error = measure.test_error(last, q=1)
     assert error[0] == 0
     assert error[0] <= error[1] < error[2]
@@ -137,18 +156,18 @@ def test_fresh_samples_scale_with_the_noise() -> None:
 
 
 def test_a_batch_of_one_measures_what_a_batch_of_many_does() -> None:
-    s = data.signal_noise(n=6, d=500, mu=3.0, m=4, sigma0=0.01, runs=3)
-    many = train.train(s, eta=0.05, steps=30).last
+    s = signal_noise.draw(n=6, d=500, mu=3.0, m=4, sigma0=0.01, runs=3)
+    many = trained(s, eta=0.05, steps=30).last
     for i in range(3):
-        one = train.train(data.select(s, torch.tensor([i])), eta=0.05, steps=30).last
+        one = trained(train.pick(s, torch.tensor([i])), eta=0.05, steps=30).last
         for f in (measure.test_error, measure.test_loss):
             torch.testing.assert_close(f(one, q=1)[0], f(many, q=1)[i], rtol=1e-12, atol=0)
         torch.testing.assert_close(measure.train_error(one)[0], measure.train_error(many)[i])
 
 
 def test_a_network_of_zeros_knows_nothing() -> None:
-    s = data.signal_noise(n=6, d=500, mu=3.0, m=4, sigma0=0.0)
-    last = train.train(s, eta=0.1, steps=3).last
+    s = signal_noise.draw(n=6, d=500, mu=3.0, m=4, sigma0=0.0)
+    last = trained(s, eta=0.1, steps=3).last
     assert float(measure.train_error(last)) == 1.0  # f = 0 counts as wrong
     assert float(measure.test_error(last, q=1)) == 1.0
     assert float(measure.test_loss(last, q=1)) == pytest.approx(0.6931471805599453)
@@ -156,8 +175,8 @@ def test_a_network_of_zeros_knows_nothing() -> None:
 
 
 def test_training_error_counts_observed_labels() -> None:
-    s = data.signal_noise(n=40, d=10**5, mu=1.0, m=20, sigma0=1e-4, flip=0.2, runs=2)
-    last = train.train(s, eta=1e-3, steps=300).last
+    s = signal_noise.draw(n=40, d=10**5, mu=1.0, m=20, sigma0=1e-4, flip=0.2, runs=2)
+    last = trained(s, eta=1e-3, steps=300).last
     assert (measure.train_error(last) == 0).all()  # memorised, flips too
     clean = (s.y * last.f <= 0).double().mean(1)
     assert torch.equal(clean, (s.y != s.y_obs).double().mean(1))
@@ -165,6 +184,6 @@ def test_training_error_counts_observed_labels() -> None:
 
 @pytest.mark.parametrize("samples", [0, 2.5, True])
 def test_samples_must_be_a_whole_number(samples: int) -> None:
-    _, s = trained(True, 1)
+    _, s = one_trained(True, 1)
     with pytest.raises(ValueError, match=r"samples = .*: samples must be a whole number >= 1"):
         measure.test_error(s, q=1, samples=samples)

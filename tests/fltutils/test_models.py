@@ -10,7 +10,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fltutils import models, train
+from fltutils import models
 from tests.fltutils import plain
 from tests.fltutils.batches import batch
 
@@ -49,7 +49,7 @@ def descent(s: Any, q: int) -> torch.Tensor:
     """-grad L_S at W0 in R^d, from `pull` and `downhill`."""
     A = s.W0 @ s.X.transpose(1, 2)[:, None]
     f = models.cnn_from_products(A, s.y, q)
-    return models.pull(A, s.y, train.downhill(f, s.y_obs), q) @ s.X[:, None]
+    return models.pull(A, s.y, models.downhill(f, s.y_obs), q) @ s.X[:, None]
 
 
 @given(shapes, powers)
@@ -99,5 +99,5 @@ def test_the_loss_does_not_overflow(size: float) -> None:
     f = torch.tensor([[size, -size]], dtype=torch.float64)
     y = torch.ones_like(f)
     expected = (math.log1p(math.exp(-size)) * 2 + size) / 2
-    assert float(train.loss(f, y)) == pytest.approx(expected, rel=1e-12)
-    assert torch.isfinite(train.downhill(f, y)).all()
+    assert float(models.logistic(f, y)) == pytest.approx(expected, rel=1e-12)
+    assert torch.isfinite(models.downhill(f, y)).all()

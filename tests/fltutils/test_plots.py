@@ -9,6 +9,7 @@ import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from matplotlib import patheffects
 from matplotlib.axes import Axes
 
 from fltutils import plots
@@ -123,6 +124,108 @@ def test_one_function_draws_on_all_axes() -> None:
 
     png("light", many, 2, 3)
     assert counts == [6]
+
+
+def drawn(what: Any, theme: str = "light", rows: int = 1, cols: int = 1) -> list[Axes]:
+    """The axes after a drawing, with all that stands on them."""
+    kept: list[Axes] = []
+
+    def look(*axes: Axes) -> None:
+        what(*axes)
+        kept.extend(axes)
+
+    png(theme, look, rows, cols)
+    return kept
+
+
+def looks(line: Any) -> tuple[Any, ...]:
+    """Colour, width, dash and marker of a line."""
+    return line.get_color(), line.get_lw(), line.get_ls(), line.get_marker(), line.get_ms()
+
+
+@pytest.mark.parametrize(
+    ("theme", "page", "ink", "grid", "second"),
+    [
+        ("light", "#ffffff", "#1a1a1a", "#d0d0d0", plots.ORANGE),
+        ("dark", "#121212", "#e8e8e8", "#3d3d3d", "#FF8A3D"),
+    ],
+)
+def test_the_settings_of_a_page(theme: str, page: str, ink: str, grid: str, second: str) -> None:
+    settings: list[Any] = []
+    png(theme, lambda ax: settings.append(dict(mpl.rcParams)))
+    is_ink = ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color")
+    wanted = {
+        **dict.fromkeys(("figure.facecolor", "axes.facecolor", "savefig.facecolor"), page),
+        **dict.fromkeys((*is_ink, "legend.labelcolor"), ink),
+        **dict.fromkeys(("axes.grid", "axes.axisbelow"), True),
+        **dict.fromkeys(("axes.spines.top", "axes.spines.right", "legend.frameon"), False),
+        **{"font.size": 10, "axes.titlesize": 10, "legend.fontsize": 9, "lines.linewidth": 1.8},
+        **{"grid.color": grid, "grid.linewidth": 0.6, "image.cmap": "cividis"},
+        **{"font.family": ["DejaVu Sans"], "mathtext.fontset": "dejavusans"},
+    }
+    assert {name: settings[0][name] for name in wanted} == wanted
+    assert settings[0]["axes.prop_cycle"].by_key()["color"][1] == second
+
+
+def test_a_picture_has_the_size_that_is_asked_for() -> None:
+    assert pixels(png()).shape == (225, 300, 3)  # 2 by 1.5 inches, 150 pixels each
+
+
+def test_the_figure_of_a_chapter_is_as_wide_as_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[Any, ...]] = []
+    monkeypatch.setattr(plots, "render", lambda draw, *rest: asked.append(rest) or b"")
+    plots.show(draw)
+    plots.show(draw, 2, 3, (7.0, 4.0))
+    default = [(theme, 1, 1, (4.8, 3.1)) for theme in ("light", "dark")]
+    assert asked == [*default, ("light", 2, 3, (7.0, 4.0)), ("dark", 2, 3, (7.0, 4.0))]
+
+
+def test_runs_are_thin_their_mean_is_thick_and_theory_is_dashed() -> None:
+    def what(ax: Axes) -> None:
+        plots.seeds(ax, x, np.outer([1.0, 3.0], x), "runs", plots.ORANGE, ":", "s")
+        plots.seeds(ax, x, np.outer([1.0, 3.0], x), "plain")
+        plots.theory(ax, x, x, "theory")
+
+    (ax,) = drawn(what, "dark")
+    first, _, mean, plain, _, plain_mean, theory = ax.get_lines()
+    assert looks(first) == ("#FF8A3D", 0.7, ":", "None", 6.0)
+    assert first.get_alpha() == 0.35
+    assert looks(mean) == ("#FF8A3D", 2.2, ":", "s", 5)
+    assert looks(plain) == ("#5AB4F0", 0.7, "-", "None", 6.0)
+    assert looks(plain_mean) == ("#5AB4F0", 2.2, "-", "", 5)
+    assert (theory.get_color(), theory.get_lw(), theory.get_zorder()) == ("#e8e8e8", 1.6, 5)
+    assert theory._unscaled_dash_pattern == (0, (4, 2))
+    assert [t.get_label() for t in (mean, plain_mean, theory)] == ["runs", "plain", "theory"]
+
+
+def test_a_boundary_is_black_on_white_and_dots_are_white_with_a_black_rim() -> None:
+    def what(ax: Axes) -> None:
+        plots.phase(ax, x, x, np.arange(25.0).reshape(5, 5), "error", (0.0, 0.5))
+        plots.boundary(ax, x, 2 * x, "predicted")
+        plots.dots(ax, x, x, "measured")
+
+    (ax,) = drawn(what, "dark")
+    boundary, dots = ax.get_lines()
+    assert (boundary.get_color(), boundary.get_lw()) == ("black", 1.8)
+    assert boundary._unscaled_dash_pattern == (0, (4, 2))
+    outline, on_top = boundary.get_path_effects()
+    assert outline._gc == {"linewidth": 4, "foreground": "white"}
+    assert isinstance(on_top, patheffects.Normal)
+    np.testing.assert_array_equal(boundary.get_ydata(), 2 * x)
+    assert looks(dots) == ("white", 1.8, "None", "o", 5)
+    assert dots.get_markeredgecolor() == "black"
+    (mesh,) = ax.collections
+    assert mesh.get_clim() == (0.0, 0.5)
+    assert mesh.get_array().shape == (5, 5)
+    assert mesh.get_rasterized()
+    assert not any(line.get_visible() for line in ax.get_xgridlines())
+    bar = mesh.colorbar
+    assert bar.ax.get_ylabel() == "error"
+    assert bar.outline.get_edgecolor() == mpl.colors.to_rgba("#e8e8e8")
+    (legend,) = ax.figure.legends
+    assert legend._loc == 8  # lower center
+    assert legend._outside_loc == "lower"
+    assert legend._ncols == 2
 
 
 def test_seeds_draws_every_run_and_their_mean() -> None:

@@ -8,9 +8,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fltutils import data, train
+from fltutils import signal_noise
 from tests.fltutils import plain
-from tests.fltutils.batches import batch
+from tests.fltutils.batches import batch, trained
 
 STEPS = 25
 few = settings(max_examples=8)
@@ -19,8 +19,8 @@ cases = st.tuples(st.integers(0, 10**4), st.sampled_from([1, 2, 3]))
 
 def ours(p: plain.Problem, q: int, rule: str, eta: float, **options: float) -> torch.Tensor:
     """The weights after STEPS steps of a rule of fltutils."""
-    return train.weights(
-        train.train(batch([p]), q=q, rule=rule, eta=eta, steps=STEPS, **options).last
+    return signal_noise.weights(
+        trained(batch([p]), q=q, rule=rule, eta=eta, steps=STEPS, **options).last
     )[0]
 
 
@@ -72,6 +72,16 @@ def test_adam_is_adam_of_torch(case: tuple[int, int], beta1: float, beta2: float
     assert_same(W, V, p.W0)
 
 
+def test_adams_defaults_are_those_of_torch() -> None:
+    p = plain.problem(3)
+    p = p._replace(mu=1e-5 * p.mu, xi=1e-5 * p.xi)  # gradients so small that eps is felt
+    V = plain.optimise(p, 1, STEPS, torch.optim.Adam, lr=0.002)
+    assert_same(ours(p, 1, "adam", 0.002), V, p.W0)
+    assert_same(ours(plain.problem(3), 1, "momentum", 0.01),
+                plain.optimise(plain.problem(3), 1, STEPS, torch.optim.SGD, lr=0.01, momentum=0.9),
+                p.W0)  # fmt: skip
+
+
 @few
 @given(cases)
 def test_sign_gd_is_adam_without_memory(case: tuple[int, int]) -> None:
@@ -100,12 +110,14 @@ def test_a_network_without_gradient_stays(rule: str) -> None:
 BAD: list[tuple[str, dict[str, Any], type[Exception], str]] = [
     ("sam", {"tau": -0.1}, ValueError, "tau = -0.1: tau must be in [0, inf)"),
     ("sam", {"tau": float("nan")}, ValueError, "tau = nan: tau must be in [0, inf)"),
-    ("sam", {}, TypeError, "'tau'"),
+    ("sam", {}, TypeError, "rule 'sam' needs the option tau"),
     ("momentum", {"beta": 1.0}, ValueError, "beta = 1.0: beta must be in [0, 1)"),
     ("momentum", {"beta": -0.5}, ValueError, "beta = -0.5: beta must be in [0, 1)"),
     ("adam", {"beta2": 1.5}, ValueError, "beta2 = 1.5: beta2 must be in [0, 1)"),
     ("adam", {"eps": float("inf")}, ValueError, "eps = inf: eps must be in [0, inf)"),
-    ("gd", {"tau": 0.1}, TypeError, "'tau'"),
+    ("gd", {"tau": 0.1}, TypeError, "tau = 0.1: rule 'gd' takes the options: none"),
+    ("adam", {"beta": 0.9}, TypeError, "beta = 0.9: rule 'adam' takes the options: beta1, beta2"),
+    ("momentum", {"beta": [0.5, 0.9]}, ValueError, "beta has shape (2,): beta must have shape ()"),
 ]
 
 
@@ -113,7 +125,7 @@ BAD: list[tuple[str, dict[str, Any], type[Exception], str]] = [
 def test_options_are_refused(
     rule: str, options: dict[str, Any], error: type[Exception], message: str
 ) -> None:
-    s = data.signal_noise(n=4, d=100, mu=2.0, m=2, sigma0=0.1)
+    s = signal_noise.draw(n=4, d=100, mu=2.0, m=2, sigma0=0.1)
     s = s._replace(embedded=False)
     with pytest.raises(error, match=re.escape(message)):
-        train.train(s, rule=rule, eta=0.1, steps=2, **options)
+        trained(s, rule=rule, eta=0.1, steps=2, **options)

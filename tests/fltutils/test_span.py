@@ -1,18 +1,21 @@
 """Coordinates: Bartlett's law, the fallback to R^d, and the basis of real data."""
 
+import zlib
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fltutils import span
+from fltutils import measure, signal_noise, span, train
 
 
 @given(st.integers(1, 12), st.integers(0, 10**9), st.integers(0, 99))
 def test_bartlett_is_lower_triangular_with_a_positive_diagonal(
     rows: int, more: int, seed: int
 ) -> None:
-    L = span.bartlett(span.stream(seed, 0, 0), rows, rows + more)
+    L = span.bartlett(span.stream(seed, 0, "test"), rows, rows + more)
     assert L.shape == (rows, rows)
     assert (np.triu(L, 1) == 0).all()
     assert (L.diagonal() > 0).all()
@@ -21,7 +24,7 @@ def test_bartlett_is_lower_triangular_with_a_positive_diagonal(
 @pytest.mark.parametrize("D", [3, 7, 1000])
 def test_bartletts_gram_has_the_moments_of_wishart(D: int) -> None:
     """E G = D I; Var G_ij = D, Var G_ii = 2 D; within five standard errors."""
-    rng, size = span.stream(D, 0, 0), 6000
+    rng, size = span.stream(D, 0, "test"), 6000
     L = np.stack([span.bartlett(rng, 3, D) for _ in range(size)])
     G = L @ L.transpose(0, 2, 1)
     variance = D * (1 + np.eye(3))
@@ -32,14 +35,14 @@ def test_bartletts_gram_has_the_moments_of_wishart(D: int) -> None:
 
 def test_bartlett_needs_as_many_dimensions_as_rows() -> None:
     with pytest.raises(ValueError, match="D = 2: D must be at least the number of rows, 3"):
-        span.bartlett(span.stream(0, 0, 0), 3, 2)
+        span.bartlett(span.stream(0, 0, "test"), 3, 2)
 
 
 @given(st.integers(1, 8), st.integers(2, 40), st.integers(1, 8), st.booleans())
 def test_patches_and_weights_have_r_coordinates(n: int, d: int, k: int, projected: bool) -> None:
     r = span.dimension(n, d, k)
     assert r == min(d, 1 + n + k)
-    rng = span.stream(0, 0, 0)
+    rng = span.stream(0, 0, "test")
     xi, W = span.noise(rng, n, d, k, projected), span.weights(rng, n, d, k)
     assert xi.shape == (n, r)
     assert W.shape == (k, r)
@@ -54,7 +57,7 @@ def test_patches_and_weights_have_r_coordinates(n: int, d: int, k: int, projecte
 def test_the_vectors_have_the_gram_matrix_of_gaussians(d: int) -> None:
     """E<v, v> = d (d - 1 off mu), E<v, v'> = 0, Var<v, v'> as in R^d; five standard errors."""
     n, k, size = 4, 5, 4000
-    rng = span.stream(d, 1, 0)
+    rng = span.stream(d, 1, "test")
     xi = np.stack([span.noise(rng, n, d, k, True) for _ in range(size)])
     W = np.stack([span.weights(rng, n, d, k) for _ in range(size)])
     V = np.concatenate([xi, W], 1)
@@ -66,8 +69,8 @@ def test_the_vectors_have_the_gram_matrix_of_gaussians(d: int) -> None:
 
 
 def test_noise_off_and_on_the_signal_share_all_but_one_coordinate() -> None:
-    off = span.noise(span.stream(3, 0, 0), 5, 100, 4, True)
-    on = span.noise(span.stream(3, 0, 0), 5, 100, 4, False)
+    off = span.noise(span.stream(3, 0, "test"), 5, 100, 4, True)
+    on = span.noise(span.stream(3, 0, "test"), 5, 100, 4, False)
     assert (off[:, 1:] == on[:, 1:]).all()
     assert on[:, 0].std() > 0
 
@@ -83,8 +86,33 @@ def test_the_basis_keeps_all_inner_products(n: int, k: int, more: int, seed: int
     np.testing.assert_allclose(V @ Q @ Q.T, V, atol=1e-11)
 
 
-def test_streams_differ_by_seed_run_and_use() -> None:
-    names = [(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1)]
+def test_streams_differ_in_seed_run_use_and_step_and_repeat() -> None:
+    names: list[tuple[Any, ...]] = [
+        (4, 5, "a"), (5, 5, "a"), (4, 6, "a"), (4, 5, "b"), (5, 4, "a"),
+        (4, 5, "a", 0), (4, 5, "a", 1), (4, 5, "a", 1, 0),
+    ]  # fmt: skip
     draws = {float(span.stream(*name).random()) for name in names}
     assert len(draws) == len(names)
-    assert span.stream(4, 5, 6).random() == span.stream(4, 5, 6).random()
+    assert span.stream(4, 5, "a", 1).random() == span.stream(4, 5, "a", 1).random()
+
+
+def test_no_two_uses_share_a_stream(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Data, label noise, fresh samples and shuffled labels ask for four names."""
+    asked: list[str] = []
+    stream = span.stream
+
+    def noted(seed: int, run: int, use: str, *steps: int) -> span.Rng:
+        asked.append(use)
+        return stream(seed, run, use, *steps)
+
+    monkeypatch.setattr(span, "stream", noted)
+    s = signal_noise.shuffled(signal_noise.draw(n=4, d=9, mu=1.0, m=1, sigma0=0.1))
+    problem = signal_noise.problem(s, label_noise=0.1, batch=2)
+    measure.test_error(train.train(problem, eta=0.1, steps=2).last, q=1)
+    assert len(asked) == len(set(asked)) == 4
+
+
+def test_a_stream_is_a_spawned_child_of_the_seed() -> None:
+    """The same in every version of the book: prose and digits depend on it."""
+    child = np.random.SeedSequence(7, spawn_key=(3, zlib.crc32(b"data"), 2))
+    assert span.stream(7, 3, "data", 2).random() == np.random.default_rng(child).random()

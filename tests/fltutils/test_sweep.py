@@ -1,6 +1,9 @@
 """A sweep: in order, on any executor, resumed without computing anything twice."""
 
+import functools
+import hashlib
 import json
+import linecache
 import os
 import re
 import signal
@@ -19,7 +22,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fltutils
-from fltutils.sweep import key, sweep, write_whole
+from fltutils.sweep import _used, key, sweep, write_whole
 
 CELLS = [{"n": n, "c": c} for n in (1, 2, 3) for c in (0.5, 2.0)]
 EXPECTED = [{"sum": cell["n"] + cell["c"]} for cell in CELLS]
@@ -64,12 +67,12 @@ def test_cells_that_finish_out_of_order_come_back_in_order() -> None:
 
 @pytest.mark.parametrize("threads", [0, 1, 2])
 def test_a_failed_sweep_resumes_and_computes_nothing_twice(threads: int, tmp_path: Path) -> None:
-    calls: list[int] = []
-    broken = [True]
+    log, mended, store = tmp_path / "log", tmp_path / "mended", tmp_path / "store"
 
     def fragile(i: int) -> list[int]:
-        calls.append(i)
-        if i == 3 and broken[0]:
+        with log.open("a") as f:
+            f.write(f"{i}")
+        if i == 3 and not mended.exists():
             time.sleep(0.05)
             raise RuntimeError("the machine is gone")
         return [i]
@@ -77,21 +80,21 @@ def test_a_failed_sweep_resumes_and_computes_nothing_twice(threads: int, tmp_pat
     def run() -> list[Any]:
         cells = [{"i": i} for i in range(6)]
         if not threads:
-            return sweep(fragile, cells, store=tmp_path)
+            return sweep(fragile, cells, store=store)
         with ThreadPoolExecutor(threads) as executor:
-            return sweep(fragile, cells, store=tmp_path, executor=executor)
+            return sweep(fragile, cells, store=store, executor=executor)
 
     with pytest.raises(RuntimeError, match="the machine is gone"):
         run()
-    done = {json.loads(path.read_text())[0] for path in tmp_path.iterdir()}
+    done = {json.loads(path.read_text())[0] for path in store.iterdir()}
     assert {0, 1, 2} <= done
-    assert len(set(calls) - {3} - done) <= threads  # at most what was running is lost
-    broken[0] = False
-    first = list(calls)
+    first = log.read_text()
+    assert len({int(i) for i in first} - {3} - done) <= threads  # at most what was running is lost
+    mended.touch()
     assert run() == [[i] for i in range(6)]
-    assert sorted(calls[len(first) :]) == sorted({0, 1, 2, 3, 4, 5} - done)
+    assert sorted(log.read_text()[len(first) :]) == sorted(str(i) for i in set(range(6)) - done)
     run()
-    assert len(calls) == len(first) + 6 - len(done)
+    assert len(log.read_text()) == len(first) + 6 - len(done)
 
 
 def test_a_killed_sweep_leaves_whole_files_and_resumes(tmp_path: Path) -> None:
@@ -176,6 +179,120 @@ def test_the_key_names_parameters_function_and_package(
     assert key(cell, CELLS[0]) != base
 
 
+HELPERS = """
+import functools
+import numpy as np
+import helper
+from collections import namedtuple
+Pair = namedtuple("Pair", "value slope")
+RATE, SIZE, TABLE = 2.0, (1, 2, 2), np.zeros(5000)
+ACT = Pair(lambda z: z + 1, None)
+class Model:
+    def __init__(self, width): self.width = width
+    def run(self, x): return x * self.width
+MODEL = Model(3)
+def far(x): return x * 3
+def near(x): return [far(y) for y in x]
+@functools.cache
+def kept(x): return x - 1
+def even(n): return n == 0 or odd(n - 1)
+def odd(n): return n != 0 and even(n - 1)
+def unused(x): return x
+def outer(y):
+    def inner(x=RATE, scale=SIZE):
+        return near(x), y, helper.twice(x), ACT.value(x), even(x), MODEL.run(x), TABLE, kept(x)
+    return inner
+work = outer(5)
+half = functools.partial(lambda x, y: x / y, y=7)
+"""
+
+
+def worker(source: str, name: str = "work") -> Callable[..., Any]:
+    """A function of a cell as a notebook has it: its text is known to linecache alone."""
+    file = f"/tmp/ipykernel_1/{hashlib.sha256(source.encode()).hexdigest()}.py"
+    linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
+    space: dict[str, Any] = {"__name__": "__main__"}
+    exec(compile(source, file, "exec"), space)
+    return space[name]
+
+
+@pytest.fixture
+def helper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A module beside the notebook, and one that it imports."""
+    (tmp_path / "helper.py").write_text("import deeper\ndef twice(x): return deeper.two * x\n")
+    (tmp_path / "deeper.py").write_text("two = 2\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    for name in ("helper", "deeper"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("return x * 3", "return x * 4"),  # a helper's helper, in a comprehension
+        ("n == 0 or", "n == 2 or"),  # two that call each other
+        ("n != 0 and", "n != 1 and"),
+        ("z + 1", "z + 2"),  # a function in a tuple
+        ("return x - 1", "return x - 2"),  # behind a cache
+        ("RATE, SIZE, TABLE = 2.0", "RATE, SIZE, TABLE = 2.5"),  # a default's value
+        ("(1, 2, 2)", "(1, 1, 2)"),
+        ("np.zeros(5000)", "np.r_[np.zeros(4999), 1e-9]"),
+        ("Model(3)", "Model(4)"),
+        ("x * self.width", "x + self.width"),
+        ("outer(5)", "outer(6)"),  # what a closure holds
+    ],
+)
+@pytest.mark.usefixtures("helper")
+def test_the_key_sees_what_the_function_uses(old: str, new: str) -> None:
+    assert HELPERS.count(old) == 1
+    assert key(worker(HELPERS.replace(old, new)), {}) != key(worker(HELPERS), {})
+
+
+@pytest.mark.usefixtures("helper")
+def test_the_key_does_not_see_what_the_function_does_not_use() -> None:
+    same = key(worker(HELPERS), {})
+    assert key(worker(HELPERS), {}) == same
+    changed = HELPERS.replace("def unused(x): return x", "def unused(x): return -x\nother = 1")
+    assert key(worker(changed), {}) == same
+
+
+def test_the_key_sees_the_modules_beside_the_notebook(helper: Path) -> None:
+    before = key(worker(HELPERS), {})
+    for name, text in (("deeper", "two = 3\n"), ("helper", "twice = abs\n")):
+        (helper / f"{name}.py").write_text(text)
+        after = key(worker(HELPERS), {})
+        assert after != before
+        before = after
+
+
+@pytest.mark.usefixtures("helper")
+def test_the_key_sees_into_functions_of_every_kind() -> None:
+    """Partial functions, bound methods, functions without a text, functions as parameters."""
+    base, other = HELPERS, HELPERS.replace("y=7", "y=8").replace("x * self.width", "x + self.width")
+    assert key(worker(base, "half"), {}) != key(worker(other, "half"), {})
+    assert key(worker(base, "MODEL").run, {}) != key(worker(other, "MODEL").run, {})  # type: ignore[attr-defined]
+    bare = [eval(f"lambda x: x + {i}") for i in (1, 1, 2)]
+    assert key(bare[0], {}) == key(bare[1], {}) != key(bare[2], {})
+    keys = [key(cell, {"n": f}) for f in bare]
+    assert keys[0] == keys[1] != keys[2]
+    looped: list[Any] = [1]
+    looped.append(looped)
+    assert key(cell, {"n": looped}) != key(cell, {"n": [1]})
+
+
+def test_what_is_installed_counts_by_name() -> None:
+    """Not by its code: another version of numpy computes the same mean."""
+    used = list(
+        _used(
+            (np.mean, json, functools.reduce, worker("import json\ndef work(): json", "work")), {}
+        )
+    )
+    assert "mean" in used
+    assert "json" in used
+    assert max(len(str(u)) for u in used) < 200
+
+
 @settings(max_examples=10)
 @given(st.integers(0, 4999), st.sampled_from(["numpy", "torch"]))
 def test_the_key_sees_every_entry_of_an_array(at: int, kind: str) -> None:
@@ -185,6 +302,16 @@ def test_the_key_sees_every_entry_of_an_array(at: int, kind: str) -> None:
     wrap: Callable[[np.ndarray], Any] = torch.tensor if kind == "torch" else np.array
     assert key(cell, {"n": wrap(a)}) == key(cell, {"n": wrap(a)})
     assert key(cell, {"n": wrap(a)}) != key(cell, {"n": wrap(b)})
+
+
+def test_a_store_that_is_a_file_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "store"
+    path.write_text("")
+    with pytest.raises(
+        ValueError, match=re.escape(f"store = {str(path)!r}: store must be a folder")
+    ):
+        sweep(cell, CELLS, store=path)
+    assert sweep(cell, CELLS, store="") == EXPECTED
 
 
 def test_a_change_of_parameters_computes_only_what_is_new(tmp_path: Path) -> None:

@@ -9,10 +9,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fltutils import data, measure, train
-from fltutils.data import SignalNoise
+from fltutils import measure, signal_noise, train
+from fltutils.signal_noise import SignalNoise
 from tests.fltutils import plain
-from tests.fltutils.batches import basis, batch, embedded
+from tests.fltutils.batches import basis, batch, embedded, trained
 
 VARIANTS: dict[str, dict[str, Any]] = {
     "gd": {},
@@ -33,8 +33,14 @@ def draws(s: SignalNoise, run: int, variant: dict[str, Any]) -> Iterator[plain.S
     p, size = variant.get("label_noise", 0.0), variant.get("batch")
     if not p and size is None:
         return None
-    steps = train._noisy_labels(s, p, size)
-    return ((y[run], None if size is None else weight[run].nonzero()[:, 0]) for y, weight in steps)
+    steps = signal_noise.noisy_labels(s, p, size)
+    return (
+        (
+            fields.get("y_obs", s.y_obs)[run],
+            None if size is None else fields["weight"][run].nonzero()[:, 0],
+        )
+        for fields in steps
+    )
 
 
 @pytest.mark.parametrize("name", VARIANTS)
@@ -45,7 +51,7 @@ def test_the_embedding_is_exact_path_by_path(name: str, seed: int, q: int) -> No
     variant, steps = VARIANTS[name], 30
     problems = [plain.problem(seed + i, n=7, m=3, d=40) for i in range(2)]
     s = batch([embedded(p) for p in problems], seed=seed)
-    W_r = train.weights(train.train(s, q=q, eta=0.05, steps=steps, **variant).last)
+    W_r = signal_noise.weights(trained(s, q=q, eta=0.05, steps=steps, **variant).last)
     for i, p in enumerate(problems):
         W = plain.descend(
             p, q, 0.05, steps, beta=variant.get("beta", 0.0), tau=variant.get("tau", 0.0),
@@ -61,7 +67,7 @@ def trained_in_law(direct: SignalNoise, drawn: SignalNoise) -> list[float]:
     """Distances of the two populations: test error, mean gamma, largest rho after training."""
     found = []
     for s in (direct, drawn):
-        last = train.train(s, q=1, eta=0.3, steps=40).last
+        last = trained(s, q=1, eta=0.3, steps=40).last
         found.append(
             [
                 measure.test_error(last, q=1, samples=200),
@@ -75,7 +81,7 @@ def trained_in_law(direct: SignalNoise, drawn: SignalNoise) -> list[float]:
 def populations(d: int, projected: bool, size: int = 500) -> tuple[SignalNoise, SignalNoise]:
     """Problems drawn in R^d, and batches that fltutils draws."""
     problems = [plain.problem(i, d=d, flip=0.1, projected=projected) for i in range(size)]
-    drawn = data.signal_noise(
+    drawn = signal_noise.draw(
         n=6, d=d, mu=3.0, m=3, sigma0=0.1, flip=0.1, projected=projected, runs=size, seed=1
     )
     return batch(problems, projected=projected), drawn
@@ -106,25 +112,33 @@ def problems_in_d(size: int = 4) -> SignalNoise:
 def test_a_batch_of_one_is_a_batch_of_many(name: str, stop: float | None) -> None:
     variant: dict[str, Any] = {"eta": 0.05, **{**VARIANTS, **COORDINATES}[name]}
     together = problems_in_d()
-    many = train.train(together, q=2, steps=30, stop=stop, **variant)
+    many = trained(together, q=2, steps=30, stop=stop, **variant)
     assert stop is None or many.steps.min() < many.steps.max()
     for i in range(4):
-        one = train.train(
-            data.select(together, torch.tensor([i])), q=2, steps=30, stop=stop, **variant
-        )
+        one = trained(train.pick(together, torch.tensor([i])), q=2, steps=30, stop=stop, **variant)
         assert one.steps[0] == many.steps[i]
         torch.testing.assert_close(one.loss[0], many.loss[i], rtol=1e-12, atol=1e-13)
         torch.testing.assert_close(one.last.f[0], many.last.f[i], rtol=1e-12, atol=1e-12)
-        torch.testing.assert_close(one.last.params[0], many.last.params[i], rtol=1e-12, atol=1e-12)
+        torch.testing.assert_close(
+            one.last.params[0][0], many.last.params[0][i], rtol=1e-12, atol=1e-12
+        )
+
+
+def assert_same_leaves(one: train.Trained, many: train.Trained, i: int, atol: float) -> None:
+    """The one run of a batch of one ends where run i of the other does."""
+    for a, b in zip(one.last.params, many.last.params, strict=True):
+        torch.testing.assert_close(a[0], b[i], rtol=1e-12, atol=atol)
 
 
 def test_rates_may_differ_between_runs() -> None:
     together = problems_in_d(3)
-    many = train.train(together, eta=[0.0, 0.05, 0.1], steps=10)
-    assert torch.equal(train.weights(many.last)[0], together.W0[0])
+    many = trained(together, eta=[0.0, 0.05, 0.1], steps=10)
+    assert torch.equal(signal_noise.weights(many.last)[0], together.W0[0])
     for i, eta in ((1, 0.05), (2, 0.1)):
-        one = train.train(data.select(together, torch.tensor([i])), eta=eta, steps=10)
-        torch.testing.assert_close(one.last.params[0], many.last.params[i], rtol=1e-12, atol=1e-14)
+        one = trained(train.pick(together, torch.tensor([i])), eta=eta, steps=10)
+        torch.testing.assert_close(
+            one.last.params[0][0], many.last.params[0][i], rtol=1e-12, atol=1e-14
+        )
 
 
 RECORD: dict[str, train.Recorder] = {
@@ -134,7 +148,7 @@ RECORD: dict[str, train.Recorder] = {
 }
 STOPPED = [
     {"eta": [0.2, 0.1, 0.05, 0.0]},
-    {"eta": [0.1, 0.03, 0.01, 0.0], "rule": "momentum", "label_noise": 0.1, "batch": 4},
+    {"eta": [0.1, 0.02, 0.01, 0.0], "rule": "momentum", "label_noise": 0.1, "batch": 4},
     {"eta": [0.02, 0.01, 0.005, 0.0], "rule": "adam"},
 ]
 
@@ -143,7 +157,7 @@ STOPPED = [
 def test_a_run_that_stops_is_frozen_there(variant: dict[str, Any]) -> None:
     """A stopped run is a run of exactly that many steps; the last one never stops."""
     s, steps, stop = problems_in_d(), 60, 0.4
-    many = train.train(s, q=1, steps=steps, stop=stop, record=RECORD, every=4, **variant)
+    many = trained(s, q=1, steps=steps, stop=stop, record=RECORD, every=4, **variant)
     taken = many.steps.tolist()
     assert len(set(taken)) == 4
     assert taken[3] == steps
@@ -151,13 +165,13 @@ def test_a_run_that_stops_is_frozen_there(variant: dict[str, Any]) -> None:
     assert many.loss[3] > stop
     assert many.times.tolist() == list(range(0, steps + 1, 4))
     for i, t in enumerate(taken):
-        alone = data.select(s, torch.tensor([i]))
+        alone = train.pick(s, torch.tensor([i]))
         rest = {k: v for k, v in variant.items() if k != "eta"}
-        one = train.train(
-            alone, q=1, steps=t, eta=variant["eta"][i], record=RECORD, every=1, **rest
-        )
+        one = trained(alone, q=1, steps=t, eta=variant["eta"][i], record=RECORD, every=1, **rest)
         assert (one.history["loss"][:-1] > stop).all()
-        torch.testing.assert_close(one.last.params[0], many.last.params[i], rtol=1e-12, atol=1e-13)
+        torch.testing.assert_close(
+            one.last.params[0][0], many.last.params[0][i], rtol=1e-12, atol=1e-13
+        )
         torch.testing.assert_close(one.loss[0], many.loss[i], rtol=1e-12, atol=1e-13)
         at = many.times.clamp(max=t)  # the history follows the run, then keeps where it stopped
         for name, series in many.history.items():
@@ -168,17 +182,17 @@ def test_a_run_that_stops_is_frozen_there(variant: dict[str, Any]) -> None:
 
 def test_when_all_have_stopped_the_loop_ends() -> None:
     s = problems_in_d(2)
-    run = train.train(s, eta=0.1, steps=10**9, stop=0.6, record={"f": lambda s: s.f})
+    run = trained(s, eta=0.1, steps=10**9, stop=0.6, record={"f": lambda s: s.f})
     assert len(run.times) == int(run.steps.max()) + 1 < 1000
-    at_once = train.train(s, eta=0.1, steps=10, stop=100.0)
+    at_once = trained(s, eta=0.1, steps=10, stop=100.0)
     assert at_once.steps.tolist() == [0, 0]
-    assert torch.equal(train.weights(at_once.last), s.W0)
+    assert torch.equal(signal_noise.weights(at_once.last), s.W0)
 
 
 @pytest.mark.parametrize("every", [1, 3, 7, 100])
 def test_recorders_see_every_so_many_steps(every: int) -> None:
     s = problems_in_d(2)
-    run = train.train(s, q=2, eta=0.05, steps=20, record=RECORD, every=every)
+    run = trained(s, q=2, eta=0.05, steps=20, record=RECORD, every=every)
     assert run.times.tolist() == list(range(0, 21, every))
     assert {k: v.shape for k, v in run.history.items()} == {
         "loss": (len(run.times), 2),
@@ -186,15 +200,15 @@ def test_recorders_see_every_so_many_steps(every: int) -> None:
         "f": (len(run.times), 2, 7),
     }
     for t, loss, f in zip(run.times.tolist(), run.history["loss"], run.history["f"], strict=True):
-        there = train.train(s, q=2, eta=0.05, steps=t)
+        there = trained(s, q=2, eta=0.05, steps=t)
         torch.testing.assert_close(there.loss, loss, rtol=1e-12, atol=0)
         torch.testing.assert_close(there.last.f, f, rtol=1e-12, atol=1e-14)
 
 
 def test_no_steps_and_no_recorders() -> None:
     s = problems_in_d(2)
-    run = train.train(s, eta=0.1, steps=0)
-    assert torch.equal(train.weights(run.last), s.W0)
+    run = trained(s, eta=0.1, steps=0)
+    assert torch.equal(signal_noise.weights(run.last), s.W0)
     assert run.history == {}
     assert run.times.tolist() == []
     torch.testing.assert_close(run.loss, measure.train_loss(run.last))
@@ -203,28 +217,29 @@ def test_no_steps_and_no_recorders() -> None:
 def test_a_snapshot_agrees_with_itself() -> None:
     s = problems_in_d(2)
     for variant in ({"rule": "gd"}, {"rule": "adam"}):
-        last = train.train(s, eta=0.01, steps=15, **variant).last  # type: ignore[arg-type]
-        assert last.in_span == (variant["rule"] == "gd")
-        W = train.weights(last)
-        torch.testing.assert_close(last.A, W @ s.X.transpose(1, 2)[:, None], rtol=0, atol=1e-12)
+        last = trained(s, eta=0.01, steps=15, **variant).last  # type: ignore[arg-type]
+        assert (last.data.G is not None) == (variant["rule"] == "gd")
+        W = signal_noise.weights(last)
+        A = signal_noise.products(last)
+        torch.testing.assert_close(A, W @ s.X.transpose(1, 2)[:, None], rtol=0, atol=1e-12)
 
 
 @settings(max_examples=5)
 @given(st.integers(0, 99), st.integers(1, 7))
 def test_an_epoch_of_mini_batches_takes_no_sample_twice(seed: int, size: int) -> None:
     s = problems_in_d(2)._replace(seed=seed)
-    steps = train._noisy_labels(s, 0.0, size)
+    steps = signal_noise.noisy_labels(s, 0.0, size)
     for _ in range(3):
-        epoch = torch.stack([next(steps)[1] for _ in range(7 // size)])
+        epoch = torch.stack([next(steps)["weight"] for _ in range(7 // size)])
         assert ((epoch > 0).sum(0) <= 1).all()
         assert ((epoch > 0).sum(-1) == size).all()
         torch.testing.assert_close(epoch.sum(-1), torch.full_like(epoch[..., 0], 7.0))
 
 
 def test_label_noise_flips_at_its_rate_and_never_keeps_a_flip() -> None:
-    s = data.signal_noise(n=100, d=200, mu=1.0, m=1, sigma0=0.1, flip=0.1, runs=20)
-    steps = train._noisy_labels(s, 0.3, None)
-    flips = torch.stack([next(steps)[0] != s.y_obs for _ in range(50)]).double()
+    s = signal_noise.draw(n=100, d=200, mu=1.0, m=1, sigma0=0.1, flip=0.1, runs=20)
+    steps = signal_noise.noisy_labels(s, 0.3, None)
+    flips = torch.stack([next(steps)["y_obs"] != s.y_obs for _ in range(50)]).double()
     assert abs(flips.mean() - 0.3) < 5 * (0.21 / flips.numel()) ** 0.5
     again = (flips[1:] * flips[:-1]).mean()  # independent of the step before: p^2
     assert abs(again - 0.09) < 5 * (0.09 / flips.numel()) ** 0.5
@@ -234,7 +249,7 @@ def test_label_noise_flips_at_its_rate_and_never_keeps_a_flip() -> None:
 def test_divergence_names_run_step_and_eta(rule: str) -> None:
     s = problems_in_d(3)
     with pytest.raises(FloatingPointError) as caught:
-        train.train(s, q=3, rule=rule, eta=[0.01, 0.02, 4000.0], steps=100)
+        trained(s, q=3, rule=rule, eta=[0.01, 0.02, 4000.0], steps=100)
     found = re.fullmatch(
         r"run 2 diverged at step (\d+): eta = 4000 is too large; try a smaller eta",
         str(caught.value),
@@ -245,18 +260,21 @@ def test_divergence_names_run_step_and_eta(rule: str) -> None:
 
 def test_divergence_is_named_after_others_have_stopped() -> None:
     s = problems_in_d(3)
-    start = train.train(s, q=3, eta=0.01, steps=0).loss
-    s = data.select(s, start.argsort())  # run 0 has stopped at step 0, the others have not
+    start = trained(s, q=3, eta=0.01, steps=0).loss
+    s = train.pick(s, start.argsort())  # run 0 has stopped at step 0, the others have not
     stop = float(start.min())
     with pytest.raises(FloatingPointError, match=r"run 2 diverged at step \d+: eta = 5000 is"):
-        train.train(s, q=3, eta=[0.1, 1e-6, 5000.0], steps=100, stop=stop)
+        trained(s, q=3, eta=[0.1, 1e-6, 5000.0], steps=100, stop=stop)
 
 
 BAD: list[tuple[dict[str, Any], str]] = [
     ({"q": 0}, "q = 0: q must be a whole number >= 1"),
     ({"q": 1.5}, "q = 1.5: q must be a whole number >= 1"),
     ({"q": True}, "q = True: q must be a whole number >= 1"),
-    ({"rule": "newton"}, "rule = 'newton': rule must be one of adam, gd, momentum, sam, sign_gd"),
+    (
+        {"rule": "newton"},
+        "rule = 'newton': rule must be one of 'adam', 'gd', 'momentum', 'sam', 'sign_gd'",
+    ),
     ({"eta": -0.1}, "eta = -0.1: eta must be finite and >= 0"),
     ({"eta": float("nan")}, "eta = nan: eta must be finite and >= 0"),
     ({"eta": [0.1, float("inf"), 0.1]}, "eta = inf: eta must be finite and >= 0"),
@@ -280,24 +298,24 @@ BAD: list[tuple[dict[str, Any], str]] = [
 @pytest.mark.parametrize(("bad", "message"), BAD)
 def test_train_refuses(bad: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=re.escape(message)):
-        train.train(problems_in_d(3), **{"eta": 0.1, "steps": 2, **bad})
+        trained(problems_in_d(3), **{"eta": 0.1, "steps": 2, **bad})
 
 
 @pytest.mark.parametrize("rule", ["sign_gd", "adam"])
 def test_rules_that_see_coordinates_refuse_drawn_ones(rule: str) -> None:
     """In r < d coordinates they would be other algorithms; where r = d they are themselves."""
-    make: Callable[..., SignalNoise] = data.signal_noise
+    make: Callable[..., SignalNoise] = signal_noise.draw
     sizes: dict[str, Any] = {"n": 4, "mu": 2.0, "m": 2, "sigma0": 0.1}
     with pytest.raises(ValueError, match=rf"rule = '{rule}': {rule} sees coordinates"):
-        train.train(make(d=100, **sizes), rule=rule, eta=0.01, steps=2)
-    assert train.train(make(d=9, **sizes), rule=rule, eta=0.01, steps=2).steps.tolist() == [2]
+        trained(make(d=100, **sizes), rule=rule, eta=0.01, steps=2)
+    assert trained(make(d=9, **sizes), rule=rule, eta=0.01, steps=2).steps.tolist() == [2]
 
 
 def test_the_cost_does_not_know_the_dimension() -> None:
     shapes = set()
     for d in (10**3, 10**6, 10**15):
-        s = data.signal_noise(n=5, d=d, mu=2.0, m=2, sigma0=0.1)
-        run = train.train(s, eta=1e-3 / d, steps=3)
-        shapes.add((s.X.shape, run.last.params.shape))
+        s = signal_noise.draw(n=5, d=d, mu=2.0, m=2, sigma0=0.1)
+        run = trained(s, eta=1e-3 / d, steps=3)
+        shapes.add((s.X.shape, run.last.params[0].shape))
         assert torch.isfinite(run.loss).all()
     assert len(shapes) == 1

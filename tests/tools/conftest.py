@@ -139,6 +139,7 @@ def figure():
 
 def claim(name, holds, margin):
     data = {"id": name, "predicted": "1", "measured": "1", "margin": margin, "seeds": 8}
+    data["finite"] = True
     data["verdict"] = "holds" if holds else "fails"
     mime = "application/vnd.fltutils.claim+json"
     display({"text/plain": f"{name}: {data['verdict']}", mime: data}, raw=True)
@@ -150,6 +151,7 @@ def exercise(name, passed):
 '''
 
 CLAIMS = """
+planned = ["later"]
 [[claim]]
 id = "kou.waves"
 statement = "Waves grow."

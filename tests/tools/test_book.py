@@ -1,17 +1,23 @@
 """What the tools know of the book: files, imports, address, and when the site is built again."""
 
+import errno
+import importlib
+import os
+import shutil
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tools import address, chromium, files, timings
+from tools import __main__, address, chromium, files, site, timings
 from tools import book as make_book
 from tools import chapters as book
 from tools.files import ToolError, read_json
 
 Edit = Callable[[str, str, str], None]
+REPOSITORY = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize(
@@ -65,12 +71,121 @@ def test_the_address_comes_from_ci_then_git_then_pyproject(
 
 def test_timings_are_rounded_up(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(built)
-    files.write_json(built / "_build/executed/tides.json", {"cpu_seconds": 11.2})
+    report = built / "_build/executed/tides.json"
+    files.write_json(report, read_json(report) | {"cpu_seconds": 11.2})
     timings.main([])
     assert read_json(built / "book/timings.json") == {"waves": 5, "tides": 15}
-    (built / "_build/executed/tides.json").unlink()
+    report.unlink()
     with pytest.raises(ToolError, match="tides was never executed"):
         timings.main([])
+
+
+def test_a_new_chapter_is_timed_and_the_others_stay(built: Path) -> None:
+    timings.add_missing(built)
+    assert (built / "book/timings.json").read_text() == '{"waves": 5, "tides": 5}'
+    files.write_json(built / "book/timings.json", {"tides": 35})
+    timings.add_missing(built)
+    assert read_json(built / "book/timings.json") == {"waves": 5, "tides": 35}
+
+
+@pytest.mark.parametrize("name", ["timings", "pictures", "address", "chromium", "node"])
+def test_an_argument_that_means_nothing_is_refused(
+    built: Path, name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(built)
+    with pytest.raises(SystemExit):
+        importlib.import_module(f"tools.{name}").main(["nope"])
+    assert "unrecognized arguments: nope" in capsys.readouterr().err
+
+
+def render(root: Path, committed: bool = False) -> Path:
+    """A site of one page, in place of Sphinx."""
+    page = root / "_build/html/index.html"
+    files.write_atomic(page, (root / "book/waves.md").read_text())
+    return page.parent
+
+
+def test_make_site_does_not_leave_its_pages_to_make_book(
+    built: Path, edit: Edit, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(built)
+    monkeypatch.setattr(site, "build", render)
+    page = built / "_build/html/index.html"
+    make_book.main([])
+    make_book.main([])
+    assert "site: unchanged" in capsys.readouterr().out
+    edit("book/waves.md", "A promise", "A lie")
+    site.main(["--committed"])
+    assert "A lie" in page.read_text()
+    edit("book/waves.md", "A lie", "A promise")
+    make_book.main([])
+    assert "A promise" in page.read_text()
+
+
+@pytest.mark.parametrize("text", ["", "<<<<<<< HEAD\n1\n", "[1]", '{"key": 1}', "\udcff"])
+def test_a_damaged_mark_is_no_mark(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "site.json"
+    path.write_bytes(text.encode(errors="surrogateescape"))
+    assert files.read_derived(path, "") == ""
+
+
+def tool(root: Path, *arguments: str) -> subprocess.Popen[str]:
+    """`python -m tools …` in a tiny book."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "tools", *arguments],
+        cwd=root,
+        env=os.environ | {"PYTHONPATH": str(REPOSITORY)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def test_two_commands_do_not_write_at_once(tiny: Path) -> None:
+    hold = f"from tools.files import lock\nwith lock(Path({str(tiny)!r}), 'x'): print(flush=True), "
+    command = [
+        sys.executable,
+        "-c",
+        f"from pathlib import Path\n{hold}__import__('time').sleep(60)",
+    ]
+    with subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE) as holder:
+        assert holder.stdout
+        holder.stdout.readline()
+        second = tool(tiny, "portable")
+        told = f"error: `x` (process {holder.pid}) is at work in {tiny}: wait until it is done\n"
+        assert (second.communicate()[0], second.returncode) == (told, 1)
+        holder.kill()
+    assert "was not executed" in tool(tiny, "portable").communicate()[0]
+
+
+def test_a_build_folder_that_is_a_file_is_told_in_one_line(tiny: Path) -> None:
+    (tiny / "_build").write_text("")
+    process = tool(tiny, "execute")
+    out, _ = process.communicate()
+    assert process.returncode == 1
+    assert out == f"error: {tiny}/_build: File exists\n"
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EACCES, errno.EROFS])
+def test_what_the_disk_refuses_is_told_in_one_line(
+    built: Path, number: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(number, os.strerror(number))  # a write names no file
+
+    monkeypatch.chdir(built)
+    monkeypatch.setattr(sys, "argv", ["tools", "timings"])
+    monkeypatch.setattr(Path, "write_bytes", refuse)
+    assert __main__.main() == 1
+    path = built / "book/timings.json"
+    assert capsys.readouterr().err == f"error: {path}: {os.strerror(number)}\n"
+
+
+def test_a_path_with_a_colon_is_refused(tiny: Path) -> None:
+    place = tiny / "a:b"
+    place.mkdir()
+    shutil.copy(tiny / "_toc.yml", place)
+    assert tool(place, "execute").communicate()[0].endswith("cannot hold ':'\n")
 
 
 @pytest.mark.parametrize("name", ["book/index.md", "_toc.yml", "_build/executed/waves.ipynb"])

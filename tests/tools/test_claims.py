@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -81,12 +82,29 @@ def test_mutants_kill_and_survivors_are_named(
 ) -> None:
     monkeypatch.chdir(built)
     edit("book/tides.md", 'holds=mutant != "off"', "holds=True")
-    with pytest.raises(ToolError, match=r"^kou\.tides survives its mutant 'off'$"):
+    edit("book/waves.md", "emit.figure()", "emit.figure() if not mutant else 1 / 0")  # not needed
+    with pytest.raises(ToolError, match=r"^kou\.tides survives under its mutant 'off'$"):
         mutants.main([])
     assert read_json(built / "_build/mutants.json") == [
-        {"id": "kou.waves", "mutant": "off", "verdict": "fails"},
-        {"id": "kou.tides", "mutant": "off", "verdict": "holds"},
+        {"id": "kou.waves", "mutant": "off", "result": "killed"},
+        {"id": "kou.tides", "mutant": "off", "result": "survives"},
     ]
+
+
+@pytest.mark.parametrize(
+    ("record", "result"),
+    [
+        ({"verdict": "fails", "finite": True}, "killed"),
+        ({"verdict": "fails", "finite": False}, "measures nothing finite"),
+        ({"verdict": "fails"}, "measures nothing finite"),
+        ({"verdict": "holds", "finite": True}, "survives"),
+        (None, "is not evaluated"),
+    ],
+)
+def test_only_finite_numbers_that_are_refuted_kill(
+    record: dict[str, Any] | None, result: str
+) -> None:
+    assert mutants.result(record) == result
 
 
 def test_a_claim_without_mutant_is_red(built: Path, edit: Edit) -> None:
@@ -100,8 +118,8 @@ def test_a_claim_without_mutant_is_red(built: Path, edit: Edit) -> None:
     ("holds", "code", "told"),
     [
         ("True", 0, "2 holds"),
-        ("seed != 7", 0, r"kou\.tides \(book/tides\.md\) fell at seed 7, not at 8 nor 9"),
-        ("seed != 7 and seed != 9", 1, r"kou\.tides .* fell at seed 7, and again at \[9\]"),
+        ("seed != 7", 0, r"kou\.tides \(book/tides\.md\) fails at seed 7, not at 8 nor 9"),
+        ("seed != 7 and seed != 9", 1, r"kou\.tides .* fails at seed 7, and again at \[9\]"),
     ],
 )
 def test_a_fresh_seed(
@@ -115,6 +133,19 @@ def test_a_fresh_seed(
     assert re.search(told, out)
     table = read_json(built / "_build/fresh/7/claims.json")
     assert [row["verdict"] for row in table].count("planned") == 1
+
+
+@pytest.mark.slow
+def test_an_expected_failure_that_recovers_at_fresh_seeds_is_red(
+    built: Path, edit: Edit, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(built)
+    failure = 'theorem = "Theorem 2"\nexpected = "fails"\nreason = "r"'
+    edit("book/claims.toml", 'theorem = "Theorem 2"', failure)
+    assert fresh.main(["--seed", "7"]) == 1
+    assert (
+        "kou.tides (book/tides.md) holds at seed 7, and again at [8, 9]" in capsys.readouterr().out
+    )
 
 
 def test_the_seed_is_drawn_from_the_commit(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,15 +6,18 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import nbformat
 import psutil
 import pytest
+from nbformat.v4 import new_code_cell, new_notebook, new_output
 
 from tools import chapters as book
-from tools import execute
+from tools import execute, portable
 from tools.execute import Task
 from tools.files import ToolError, read_json
 
@@ -49,6 +52,38 @@ def test_nothing_changed_nothing_runs(built: Path) -> None:
     assert ran(built) == set()
 
 
+def the_key(root: Path, **parameters: Any) -> str:
+    """The key of a run of tides."""
+    return execute.cache_key(root, book.read_source(root, "tides"), parameters)
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [
+        ("book/tides.md", "emit.claim", "emit. claim"),
+        ("book/tides.md", ":tags: [parameters]\n", ""),
+        ("fltutils/moon.py", "5.0", "6.0"),
+        ("fltutils/tide.py", ".moon", " .moon"),
+        ("requirements.lock", "2.4.6", "2.4.7"),
+    ],
+)
+def test_the_key_of_a_run_depends_on(tiny: Path, edit: Edit, name: str, old: str, new: str) -> None:
+    key = the_key(tiny)
+    edit(name, old, new)
+    assert the_key(tiny) != key
+
+
+def test_the_key_of_a_run_depends_on_parameters_python_and_the_names_of_modules(
+    tiny: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keys = [the_key(tiny), the_key(tiny, seed=0), the_key(tiny, seed=1), the_key(tiny, mutant="0")]
+    monkeypatch.setattr("platform.python_version", lambda: "3.99.0")
+    keys.append(the_key(tiny))
+    (tiny / "fltutils/moon").mkdir()
+    (tiny / "fltutils/moon.py").rename(tiny / "fltutils/moon/__init__.py")
+    assert len({*keys, the_key(tiny)}) == 6
+
+
 @pytest.mark.slow
 def test_only_the_changed_chapter_runs(built: Path, edit: Edit) -> None:
     edit("book/tides.md", "seed = 0", "seed = 1")
@@ -78,6 +113,63 @@ def test_prose_and_metadata_change_without_a_run(built: Path, edit: Edit) -> Non
     assert "image/png" in figure.outputs[0].data
 
 
+def cells(*sources: str) -> nbformat.NotebookNode:
+    """A notebook of code cells."""
+    return new_notebook(cells=[new_code_cell(source) for source in sources])
+
+
+def test_outputs_of_other_code_are_refused() -> None:
+    with pytest.raises(ToolError, match="a run of other code: 'b', 'c'"):
+        execute.graft(cells("a", "b"), cells("a", "c"))
+
+
+def test_pieces_of_one_stream_are_joined_and_two_streams_stay_two() -> None:
+    pieces = [("stdout", "a"), ("stdout", "b"), ("stderr", "c"), ("stdout", "d")]
+    merged = execute.merge_streams([new_output("stream", name=n, text=t) for n, t in pieces])
+    assert [(o.name, o.text) for o in merged] == [
+        ("stdout", "ab"),
+        ("stderr", "c"),
+        ("stdout", "d"),
+    ]
+
+
+@pytest.mark.parametrize("name", ["waves.json", "waves.ipynb"])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda text: "",
+        lambda text: text[: len(text) // 2],
+        lambda text: f"<<<<<<< HEAD\n{text}",
+        lambda text: text.replace("1", "2"),
+        lambda text: "[]",
+    ],
+)
+def test_a_damaged_or_edited_run_is_no_run(
+    built: Path, name: str, damage: Callable[[str], str]
+) -> None:
+    path = built / "_build/executed" / name
+    path.write_text(damage(path.read_text()))
+    source = book.read_source(built, "waves")
+    task = Task("waves", {}, built / "_build/executed")
+    assert not execute.cached(task, source, execute.cache_key(built, source, {}))
+    with pytest.raises(ToolError, match=r"waves\.md was not executed in its present state"):
+        portable.executed_chapter(built, "waves")
+
+
+@pytest.mark.slow
+def test_damage_under_build_heals(built: Path) -> None:
+    (built / "_build/executed/tides.json").write_text("{")
+    (built / "_build/executed/waves.ipynb").unlink()
+    assert ran(built) == {"waves", "tides"}
+    assert ran(built) == set()
+
+
+@pytest.mark.parametrize("jobs", [0, -1])
+def test_a_number_of_processes_below_one_is_refused(tiny: Path, jobs: int) -> None:
+    with pytest.raises(ToolError, match=f"--jobs {jobs} is not allowed; give a whole number ≥ 1"):
+        execute.run_all(tiny, [], jobs)
+
+
 def test_executed_notebooks_carry_no_trace_of_the_run(built: Path) -> None:
     text = (built / "_build/executed/waves.ipynb").read_text()
     assert not [noise for noise in ('"papermill"', "iopub", "/tmp") if noise in text]
@@ -105,6 +197,17 @@ def test_a_dying_kernel_is_named(built: Path, edit: Edit) -> None:
     assert "waves: code cell 3 `import os`" in default_run(built)["waves"]["failure"]
 
 
+def test_a_worker_that_died_of_a_full_disk_is_told(
+    tiny: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = execute.Run(Task("waves", {}, tiny), book.read_source(tiny, "waves"), "", tiny)
+    (tiny / "log").write_text("killed")
+    assert execute.finish(tiny, run) == {"failure": "waves: the worker died\nkilled"}
+    monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=4096))
+    with pytest.raises(OSError, match=f"No space left on device: '{tiny}'"):
+        execute.finish(tiny, run)
+
+
 def test_an_unknown_parameter_is_an_error(tiny: Path) -> None:
     with pytest.raises(ToolError, match=r"'sed' \(value 3\).*'waves'; allowed: seed, mutant"):
         execute.run_all(tiny, [Task("waves", {"sed": 3}, tiny / "_build/run")])
@@ -126,11 +229,18 @@ def test_cpu_and_wall_seconds_are_kept(built: Path) -> None:
     assert 0 < report["wall_seconds"] < 60
 
 
+def words(process: psutil.Process) -> list[str]:
+    """The command of a process; none where it has ended meanwhile (as a zombie, too)."""
+    with suppress(psutil.NoSuchProcess):
+        return list(process.cmdline())
+    return []
+
+
 def wait_for_kernel(process: subprocess.Popen[str]) -> list[psutil.Process]:
     """The worker and its kernel, once the kernel runs."""
     for _ in range(200):
         family = psutil.Process(process.pid).children(recursive=True)
-        if any("ipykernel_launcher" in " ".join(child.cmdline()) for child in family):
+        if any("ipykernel_launcher" in words(child) for child in family):
             return family
         time.sleep(0.05)
     raise AssertionError("no kernel came up")
@@ -140,14 +250,18 @@ def wait_for_kernel(process: subprocess.Popen[str]) -> list[psutil.Process]:
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_an_interrupted_run_leaves_nothing(built: Path, edit: Edit, how: signal.Signals) -> None:
     edit("book/waves.md", "emit.figure()", "import time\ntime.sleep(60)")
+    (built / "_build/.lock").touch()
     before = sorted(str(path) for path in built.rglob("*"))
     process = command(built, "execute", "waves")
     family = wait_for_kernel(process)
+    sockets = Path(next(words(p)[-1] for p in family if "tools.worker" in words(p))).parent
+    assert list(sockets.iterdir())
     process.send_signal(how)
     process.communicate(timeout=10)
     assert process.returncode == (130 if how != signal.SIGKILL else -how)
     _, alive = psutil.wait_procs(family, timeout=10)
     assert not alive
+    assert not sockets.exists()
     assert sorted(str(path) for path in built.rglob("*") if path.suffix != ".pyc") == before
     edit("book/waves.md", "import time\ntime.sleep(60)", "emit.figure()")
     assert ran(built) == set()

@@ -9,14 +9,14 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fltutils import data, span
+from fltutils import signal_noise, span, train
 
 SIZES: dict[str, Any] = {"n": 5, "d": 50, "mu": 2.0, "m": 2, "sigma0": 0.1}
 
 
 @given(st.integers(1, 7), st.integers(2, 60), st.integers(1, 4), st.integers(1, 3), st.booleans())
 def test_shapes(n: int, d: int, m: int, runs: int, projected: bool) -> None:
-    s = data.signal_noise(
+    s = signal_noise.draw(
         n=n, d=d, mu=2.0, m=m, sigma0=0.1, flip=0.2, runs=runs, projected=projected
     )
     r = span.dimension(n, d, 2 * m)
@@ -34,19 +34,19 @@ def test_shapes(n: int, d: int, m: int, runs: int, projected: bool) -> None:
 
 @given(st.lists(st.integers(0, 10**6), min_size=1, max_size=4, unique=True), st.integers(0, 99))
 def test_a_run_does_not_know_its_batch(runs: list[int], seed: int) -> None:
-    together = data.signal_noise(**SIZES, flip=0.3, runs=runs, seed=seed)
+    together = signal_noise.draw(**SIZES, flip=0.3, runs=runs, seed=seed)
     for i, run in enumerate(runs):
-        alone = data.signal_noise(**SIZES, flip=0.3, runs=[run], seed=seed)
-        for a, b in zip(alone, data.select(together, torch.tensor([i])), strict=True):
+        alone = signal_noise.draw(**SIZES, flip=0.3, runs=[run], seed=seed)
+        for a, b in zip(alone, train.pick(together, torch.tensor([i])), strict=True):
             assert torch.equal(a, b) if torch.is_tensor(a) else a == b
 
 
 def test_a_number_of_runs_is_their_identities_from_zero() -> None:
-    assert data.signal_noise(**SIZES, runs=3).run.tolist() == [0, 1, 2]
+    assert signal_noise.draw(**SIZES, runs=3).run.tolist() == [0, 1, 2]
 
 
 def test_every_run_may_have_its_own_numbers() -> None:
-    s = data.signal_noise(
+    s = signal_noise.draw(
         n=5, m=2, runs=[7, 7, 7], d=[100, 100, 10**9], mu=[1.0, 2.0, 1.0],
         sigma=[1.0, 3.0, 1.0], sigma0=[0.1, 0.2, 0.1],
     )  # fmt: skip
@@ -61,7 +61,7 @@ def test_every_run_may_have_its_own_numbers() -> None:
 def test_labels_are_balanced_and_flipped_at_their_rate() -> None:
     """Five standard errors over 40 000 labels."""
     rates = np.repeat([0.0, 0.1, 0.49], 400)
-    s = data.signal_noise(**{**SIZES, "n": 100}, flip=rates, runs=1200)
+    s = signal_noise.draw(**{**SIZES, "n": 100}, flip=rates, runs=1200)
     share = (s.y != s.y_obs).double().view(3, -1).mean(1)
     assert share[0] == 0
     for found, p in zip(share[1:], (0.1, 0.49), strict=True):
@@ -71,7 +71,21 @@ def test_labels_are_balanced_and_flipped_at_their_rate() -> None:
 
 def test_runs_that_fall_back_to_small_d_need_one_d() -> None:
     with pytest.raises(ValueError, match=r"d = \[6, 50\]: runs with d < 1 \+ n \+ 2m need one d"):
-        data.signal_noise(**{**SIZES, "d": [6, 50]}, runs=2)
+        signal_noise.draw(**{**SIZES, "d": [6, 50]}, runs=2)
+
+
+def test_initial_weights_have_their_size_in_r_d() -> None:
+    """E ||w||^2 = sigma0^2 d, in few coordinates and in all; five standard errors."""
+    for d in (12, 1000):
+        s = signal_noise.draw(n=3, d=d, mu=1.0, m=4, sigma0=0.3, runs=500)
+        assert s.embedded == (d > 12)
+        size = s.W0.square().sum(-1) / (0.09 * d)
+        assert abs(size.mean() - 1) < 5 * (2 / d / size.numel()) ** 0.5
+
+
+def test_a_batch_is_embedded_if_one_run_is() -> None:
+    s = signal_noise.draw(n=3, d=[8, 100], mu=1.0, m=2, sigma0=0.1, runs=2)
+    assert s.embedded
 
 
 BAD: list[tuple[str, Any, str]] = [
@@ -103,6 +117,8 @@ BAD: list[tuple[str, Any, str]] = [
     ("runs", [0.5, 1.0], "runs = 0.5: runs must be a whole number"),
     ("runs", [], "runs = []: runs must be finite and >= 0"),
     ("runs", [[0, 1]], "runs has shape (1, 2): runs must have shape (any,)"),
+    ("runs", [4, 4], "runs: 4 is given twice with the same numbers: one run, not two"),
+    ("projected", "no", "projected = 'no': projected must be True or False"),
     ("seed", -1, "seed = -1: seed must be a whole number >= 0"),
     ("seed", 0.5, "seed = 0.5: seed must be a whole number >= 0"),
 ]  # fmt: skip
@@ -111,7 +127,7 @@ BAD: list[tuple[str, Any, str]] = [
 @pytest.mark.parametrize(("name", "value", "message"), BAD)
 def test_signal_noise_refuses(name: str, value: Any, message: str) -> None:
     with pytest.raises(ValueError, match=re.escape(message)):
-        data.signal_noise(**{"runs": 2, **SIZES, name: value})
+        signal_noise.draw(**{"runs": 2, **SIZES, name: value})
 
 
 def arrays(R: int = 2, n: int = 3, m: int = 2, r: int = 9) -> dict[str, np.ndarray]:
@@ -126,7 +142,7 @@ def arrays(R: int = 2, n: int = 3, m: int = 2, r: int = 9) -> dict[str, np.ndarr
 
 def test_given_takes_arrays_as_they_are_and_copies_them() -> None:
     a = arrays()
-    s = data.given(**a, sigma=2.0, projected=False, seed=4)
+    s = signal_noise.given(**a, sigma=2.0, projected=False, seed=4)
     for name, array in a.items():
         found = getattr(s, name)
         assert torch.equal(found, torch.from_numpy(array))
@@ -157,12 +173,12 @@ WRONG: list[tuple[str, Any, str]] = [
 @pytest.mark.parametrize(("name", "value", "message"), WRONG)
 def test_given_refuses(name: str, value: Any, message: str) -> None:
     with pytest.raises(ValueError, match=re.escape(message)):
-        data.given(**{**arrays(), name: value})
+        signal_noise.given(**{**arrays(), name: value})
 
 
 def test_shuffled_moves_the_observed_labels_and_nothing_else() -> None:
-    s = data.signal_noise(**{**SIZES, "n": 200}, flip=0.1, runs=[3, 8])
-    t = data.shuffled(s)
+    s = signal_noise.draw(**{**SIZES, "n": 200}, flip=0.1, runs=[3, 8])
+    t = signal_noise.shuffled(s)
     assert torch.equal(t.y_obs.sort(1).values, s.y_obs.sort(1).values)
     for i in (0, 1):
         assert not torch.equal(t.y_obs[i], s.y_obs[i])
@@ -170,13 +186,13 @@ def test_shuffled_moves_the_observed_labels_and_nothing_else() -> None:
         assert abs(agree) < 5 / 200**0.5  # nothing left to learn
     for name in ("mu", "xi", "y", "W0"):
         assert torch.equal(getattr(t, name), getattr(s, name))
-    alone = data.shuffled(data.select(s, torch.tensor([1])))
+    alone = signal_noise.shuffled(train.pick(s, torch.tensor([1])))
     assert torch.equal(alone.y_obs[0], t.y_obs[1])
 
 
 def test_select_keeps_the_order_of_the_index() -> None:
-    s = data.signal_noise(**SIZES, runs=4)
-    t = data.select(s, torch.tensor([2, 0]))
+    s = signal_noise.draw(**SIZES, runs=4)
+    t = train.pick(s, torch.tensor([2, 0]))
     assert t.run.tolist() == [2, 0]
     assert torch.equal(t.xi, s.xi[[2, 0]])
     assert (t.seed, t.projected, t.embedded) == (s.seed, s.projected, s.embedded)

@@ -1,0 +1,71 @@
+"""Whether two pictures show the same; as a plugin of pytest, nbval compares pictures too.
+
+`python -m pytest --nbval -p tools.pictures_alike`: nbval itself leaves PNGs out.
+"""
+
+import base64
+import binascii
+import io
+from collections.abc import Generator, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from nbval.plugin import IPyNbCell
+from PIL import Image
+
+BLOCK = 16  # pixels: about what a marker covers
+CHANGE = 12.0  # of 255, mean over a block: rounding of edges makes less, a moved marker more
+
+
+def pixels(data: str) -> np.ndarray | None:
+    """The pixels of a base64 PNG."""
+    try:
+        with Image.open(io.BytesIO(base64.b64decode(data))) as image:
+            return np.asarray(image.convert("RGBA"), dtype=float)
+    except (OSError, binascii.Error, SyntaxError):  # PIL raises SyntaxError on a broken PNG
+        return None
+
+
+def change(a: np.ndarray, b: np.ndarray) -> float:
+    """The largest mean difference in a block, by the channel that differs most."""
+    apart = np.abs(a - b).max(-1)
+    rows, columns = (-length % BLOCK for length in apart.shape)
+    blocks = np.pad(apart, ((0, rows), (0, columns))).reshape(
+        (apart.shape[0] + rows) // BLOCK, BLOCK, (apart.shape[1] + columns) // BLOCK, BLOCK
+    )
+    return float(blocks.mean((1, 3)).max())
+
+
+def alike(ours: str, theirs: str) -> bool:
+    """Whether two base64 PNGs have one size and show the same everywhere."""
+    if ours == theirs:
+        return True
+    a, b = pixels(ours), pixels(theirs)
+    return a is not None and b is not None and a.shape == b.shape and change(a, b) < CHANGE
+
+
+def pictures(outputs: list[Any]) -> Iterator[tuple[str, str]]:
+    """Every picture of a cell, light and dark, with what to call it."""
+    for output in outputs:
+        if light := output.get("data", {}).get("image/png"):
+            yield "the picture", light
+        if dark := output.get("metadata", {}).get("fltutils", {}).get("dark"):
+            yield "the dark twin of the picture", dark
+
+
+def faults(reference: list[Any], found: list[Any]) -> list[str]:
+    """The pictures of a cell that do not show what the stored ones show."""
+    stored, made = list(pictures(reference)), list(pictures(found))
+    if [name for name, _ in stored] != [name for name, _ in made]:
+        return [f"stored pictures and dark twins: {len(stored)}, of this run: {len(made)}"]
+    pairs = zip(stored, made, strict=True)
+    return [f"{name} shows something else" for (name, a), (_, b) in pairs if not alike(a, b)]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
+    """Compare a notebook cell's pictures after nbval has compared the rest."""
+    yield
+    if isinstance(item, IPyNbCell) and (found := faults(item.cell.outputs, item.test_outputs)):
+        item.raise_cell_error("Cell outputs differ", "\n".join(found))
