@@ -13,6 +13,7 @@ from markdown_it import MarkdownIt
 from nbformat import NotebookNode
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
+from sphinx.errors import SphinxError
 from sphinx.util.docutils import docutils_namespace, patch_docutils
 
 from tools import chapters as book
@@ -84,8 +85,11 @@ def read_pages(root: Path) -> tuple[BuildEnvironment, dict[str, nodes.document]]
     given["nb_execution_cache_path"] = str(root / "_build/.jupyter_cache")
     config, _ = get_final_config(user_yaml=root / "_config.yml", cli_config=given)
     with TemporaryDirectory() as out, patch_docutils(), docutils_namespace():
-        app = Sphinx(root / "book", None, out, out, "dummy", config, None, None, freshenv=True)
-        app.builder.read()
+        try:
+            app = Sphinx(root / "book", None, out, out, "dummy", config, None, None, freshenv=True)
+            app.builder.read()
+        except SphinxError as error:
+            raise ToolError(f"Sphinx cannot read the pages: {error}") from None
         list(app.env.check_dependents(app, set()))  # the numbers are given here
         return app.env, {name: app.env.get_doctree(name) for name in book.pages(root)}
 
