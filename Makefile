@@ -12,13 +12,13 @@ export OPENBLAS_NUM_THREADS := 1
 export PYTHONUTF8 := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help env node book site serve check test nightly fresh mutants bench timings clean
+.PHONY: help env node book site serve check test nightly fresh mutants mutation bench timings clean
 .SUFFIXES:
 
 help:  ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' Makefile
 
-env:  ## the environment in .venv, from requirements.lock
+env:  ## the environment in .venv, from requirements.txt
 	@$(PYTHON) tools/environment.py
 
 node: env  ## the browser tests' node packages (needs the network once)
@@ -38,6 +38,9 @@ fresh: env  ## execute the book at another seed into _build/fresh/SEED (SEED=n)
 
 mutants: env  ## run every claim under its mutant: each must fail
 	@$(PY) -m tools mutants
+
+mutation: env  ## change fltutils at every place: how many changes a test notices
+	@$(PY) -m tools mutation
 
 timings: env  ## write book/timings.json from the last execution
 	@$(PY) -m tools timings
@@ -60,6 +63,7 @@ check: env  ## lint, types and fast unit tests, in less than 30 s
 	$(call clock,start)
 	$(call stage,lint,$(PY) -m ruff check . && $(PY) -m ruff format --check .)
 	$(call stage,types,$(PY) -m mypy)
+	$(call stage,workflows,.venv/bin/zizmor --offline --quiet .github)
 	$(call stage,unit tests,$(PY) -m pytest -q -m "not slow and not site" -n 2 tests)
 	$(call clock,end)
 

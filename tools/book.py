@@ -6,7 +6,8 @@ from tools import address, claims, execute, portable, timings
 from tools import chapters as book
 from tools.files import digest, read_derived, write_json
 
-SITE_INPUTS = ("book", "_config.yml", "_toc.yml", "requirements.lock", "tools")
+LOCKS = ("requirements.txt", "requirements-torch.txt")
+SITE_INPUTS = ("book", "_config.yml", "_toc.yml", *LOCKS, "tools")
 DERIVED = {".pyc"}
 
 

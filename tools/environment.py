@@ -1,7 +1,8 @@
-"""Make .venv from requirements.lock: `python3 tools/environment.py`, standard library only.
+"""Make .venv from the two requirements files: `python3 tools/environment.py`, no package needed.
 
 A stamp in .venv holds a hash of everything the environment is made from. It is written last, so
-an interrupted set-up is taken up again by the next run.
+an interrupted set-up is taken up again by the next run. A .venv that works keeps its Python;
+`make PYTHON=…` replaces it.
 """
 
 from __future__ import annotations  # an older Python must reach the message
@@ -13,25 +14,25 @@ import subprocess
 import sys
 from pathlib import Path
 
-OLDEST = (3, 11)
-INPUTS = ("requirements.lock", "pyproject.toml")
+SUPPORTED = ((3, 11), (3, 13))
+TORCH, PACKAGES = "requirements-torch.txt", "requirements.txt"
+INPUTS = (TORCH, PACKAGES, "pyproject.toml")
 
 
-def stamp(root: Path) -> str:
+def stamp(root: Path, version: str) -> str:
     """What the environment is made from, in one hash."""
-    total = hashlib.sha256(sys.version.encode())
+    total = hashlib.sha256(version.encode())
     for name in INPUTS:
         total.update((root / name).read_bytes())
     return total.hexdigest()
 
 
-def works(python: Path) -> bool:
-    """Whether this interpreter is one of our Python version and has pip."""
-    code = "import pip, sys; print(*sys.version_info[:2])"
+def version(python: Path) -> str:
+    """The version of an interpreter that has pip; nothing where it does not run."""
+    code = "import pip, sys; print(sys.version)"
     if not python.exists():
-        return False
-    done = subprocess.run([python, "-c", code], capture_output=True, text=True)
-    return done.stdout.split() == [str(part) for part in sys.version_info[:2]]
+        return ""
+    return subprocess.run([python, "-c", code], capture_output=True, text=True).stdout.strip()
 
 
 def run(*command: str | Path) -> None:
@@ -41,40 +42,55 @@ def run(*command: str | Path) -> None:
         sys.exit(f"error: this step of the set-up failed; run it again:\n  {step}")
 
 
-def make(root: Path) -> None:
-    """Bring .venv to the state of the lock, whatever state it was left in."""
+def check(root: Path) -> None:
+    """Stop where this Python or this folder cannot carry the environment."""
+    if not SUPPORTED[0] <= sys.version_info[:2] <= SUPPORTED[1]:
+        oldest, newest = (".".join(map(str, pair)) for pair in SUPPORTED)
+        found = ".".join(map(str, sys.version_info[:3]))
+        sys.exit(
+            f"error: this book needs Python {oldest} to {newest}; {sys.executable} is {found}."
+            f" Say which one to use: make PYTHON=/path/to/python{newest} …"
+        )
+    if os.pathsep in str(root):
+        sys.exit(
+            f"error: {root}: the path contains {os.pathsep!r}, which separates paths in PATH;"
+            " move the repository to a folder without it"
+        )
+
+
+def make(root: Path, replace: bool) -> None:
+    """Bring .venv to the state of the locks; `replace` one of another Python."""
     venv = root / ".venv"
     mark = venv / ".stamp"
-    wanted = stamp(root)
     python = venv / "bin" / "python"
-    if mark.exists() and mark.read_text() == wanted and works(python):
+    found = version(python)
+    if replace and found != sys.version:
+        found = ""
+    if found and mark.exists() and mark.read_text() == stamp(root, found):
         os.utime(mark)
         return
     mark.unlink(missing_ok=True)
-    if not works(python):
-        print("environment: a new .venv (about a minute and 1.5 GB)", flush=True)
+    if not found:
+        check(root)
+        print("environment: a new .venv (about a minute and 1.9 GB)", flush=True)
         shutil.rmtree(venv, ignore_errors=True)
         run(sys.executable, "-m", "venv", venv)
+        found = sys.version
     pip = (python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check")
-    print("environment: packages of requirements.lock", flush=True)
-    run(*pip, "-r", root / "requirements.lock")
-    run(*pip, "--no-deps", "--editable", root)
+    for name in (TORCH, PACKAGES):
+        print(f"environment: packages of {name}", flush=True)
+        run(*pip, "--no-deps", "--require-hashes", "--requirement", root / name)
+    run(*pip, "--no-deps", "--no-build-isolation", "--editable", root)
     temporary = mark.with_suffix(".tmp")
-    temporary.write_text(wanted)
+    temporary.write_text(stamp(root, found))
     os.replace(temporary, mark)
     print("environment: ready")
 
 
 def main() -> None:
-    """Check the Python version, then make the environment."""
-    if sys.version_info < OLDEST:
-        found = ".".join(str(part) for part in sys.version_info[:3])
-        sys.exit(
-            f"error: this book needs Python {OLDEST[0]}.{OLDEST[1]} or newer; {sys.executable} is"
-            f" {found}. Say which one to use: make PYTHON=/path/to/python3.11 …"
-        )
+    """Make the environment; a Python that make was given replaces that of .venv."""
     try:
-        make(Path(__file__).resolve().parents[1])
+        make(Path(__file__).resolve().parents[1], replace="PYTHON" in os.environ)
     except KeyboardInterrupt:
         sys.exit("\ninterrupted: the next run takes the set-up up again")
 

@@ -80,12 +80,12 @@ def cache_key(root: Path, nb: NotebookNode, parameters: dict[str, Any]) -> str:
     cells = [c.source for c in book.code_cells(nb)]
     placed = [str("parameters" in book.tags(c)) for c in book.code_cells(nb)]
     files = book.closure(root, cells)
-    lock = root / "requirements.lock"
+    locks = sorted(root.glob("requirements*.txt"))
     return digest([
         *cells, *placed,
         *(str(path.relative_to(root)) for path in files),
         *(path.read_bytes() for path in files),
-        lock.read_bytes() if lock.exists() else b"",
+        *(lock.read_bytes() for lock in locks),
         platform.python_version(),
         json.dumps(parameters, sort_keys=True),
     ])  # fmt: skip

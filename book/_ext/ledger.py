@@ -34,11 +34,12 @@ def timings(book: Path) -> dict[str, int]:
 
 
 def locked_versions(root: Path) -> dict[str, str]:
-    """Name and version of each package in requirements.lock."""
-    path = root / "requirements.lock"
+    """Name and version of each package in the requirements files."""
+    path = root / "requirements.txt"
     if not path.exists():
-        raise ToolError("requirements.lock is missing")
-    pins = re.findall(r"(?m)^([\w.-]+)==([^\s;\\]+)", path.read_text(encoding="utf-8"))
+        raise ToolError("requirements.txt is missing")
+    text = "".join(lock.read_text(encoding="utf-8") for lock in root.glob("requirements*.txt"))
+    pins = re.findall(r"(?m)^([\w.-]+)==([^\s;+\\]+)", text)
     return {name.lower().replace("_", "-"): version for name, version in pins}
 
 

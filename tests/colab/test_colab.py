@@ -73,13 +73,16 @@ def plain_environment() -> dict[str, str]:
 @pytest.fixture(scope="session")
 def colab_packages() -> Path:
     """A venv with Colab's packages, made once for these versions; nothing is ever added to it."""
-    lock = pins(ROOT / "requirements.lock")
-    wanted = [f"{name}=={v}" for name, v in (COLAB | {"torch": lock["torch"]}).items()]
-    folder = ROOT / "_build/venvs" / f"colab-{digest([sys.version, *wanted])[:12]}"
+    torch = ROOT / "requirements-torch.txt"
+    wanted = [*(f"{name}=={version}" for name, version in COLAB.items()), "torch"]
+    key = digest([sys.version, torch.read_text(), *wanted])
+    folder = ROOT / "_build/venvs" / f"colab-{key[:12]}"
     if not (folder / "complete").exists():
         work = folder.with_name(f"{folder.name}.{os.getpid()}")
         run(sys.executable, "-m", "venv", work)
-        run(work / "bin/python", "-m", "pip", "install", "--quiet", *wanted)
+        pip = (work / "bin/python", "-m", "pip", "install", "--quiet")
+        run(*pip, "--no-deps", "--requirement", torch)
+        run(*pip, *wanted)
         (work / "complete").touch()
         if not (folder / "complete").exists():  # another process may have been faster
             work.rename(folder)

@@ -60,6 +60,11 @@ def test_the_record_of_a_claim(shown: Shown) -> None:
     }
 
 
+def test_the_types_are_those_that_the_tools_read() -> None:
+    assert claims.CLAIM == "application/vnd.fltutils.claim+json"
+    assert claims.EXERCISE == "application/vnd.fltutils.exercise+json"
+
+
 def test_what_a_reader_sees(shown: Shown) -> None:
     claims.claim("a.b", [1.0, 3.0], above=1, quantity="size", predicted="<2 & more")
     ((bundle, _),) = shown
@@ -73,6 +78,18 @@ def test_what_a_reader_sees(shown: Shown) -> None:
     ]
     assert bundle["text/html"].startswith('<div class="claim holds" id="claim-a.b">')
     assert "&lt;2 &amp; more" in bundle["text/html"]
+
+
+def test_what_a_reader_sees_of_a_claim_that_fails(shown: Shown) -> None:
+    claims.claim("a.b", [1.0, 3.0], below=1.5, quantity="size", predicted="a < b")
+    ((bundle, _),) = shown
+    assert bundle["text/plain"].splitlines()[0::4] == ["a.b: FAILS", "  margin    none"]
+    rows = ("predicted", "a &lt; b"), ("measured", "size: 2.00 ± 1.4"), ("must be", "below 1.50")
+    cells = [f"<div><dt>{k}</dt><dd>{v}</dd></div>" for k, v in (*rows, ("margin", "none"))]
+    assert bundle["text/html"] == (
+        '<div class="claim fails" id="claim-a.b"><p><strong>✗ fails</strong> <code>a.b</code></p>'
+        f"<dl>{''.join(cells)}<div><dt>runs</dt><dd>2</dd></div></dl></div>"
+    )
 
 
 @settings(max_examples=100)
@@ -122,7 +139,8 @@ def test_one_run_proves_nothing_unless_at_rounding_level(shown: Shown) -> None:
     with pytest.raises(ValueError, match=re.escape("claim a.b: one run has no spread")):
         claims.claim("a.b", claims.ROUNDING, above=0, quantity="", predicted="")
     assert shown == []
-    assert evaluate(shown, [-1.0], above=0)["verdict"] == "fails"  # a mutant's single run
+    record = evaluate(shown, [-1.0], above=0)  # a mutant's single run
+    assert (record["verdict"], record["measured"]) == ("fails", "size: -1.00")
     assert evaluate(shown, [1e-14], below=0.1)["verdict"] == "holds"
 
 

@@ -64,6 +64,14 @@ def test_leap_and_relevant_directions():
         hermite.leap((lambda z: 1.0 + 0 * z,))
 
 
+def test_the_leap_is_sought_up_to_a_degree_by_a_rule():
+    assert hermite.leap((H(5),), degree=5) == 5
+    with pytest.raises(ValueError, match="all coefficients of degree 1 to 4 are zero"):
+        hermite.leap((H(5),), degree=4)
+    assert hermite.leap((H(3),), rule=hermite.gauss_hermite(2)) == 1  # two nodes: H_3 is -2 H_1
+    assert hermite.relevant((H(3),), 1, hermite.gauss_hermite(2)).tolist() == [True]
+
+
 def test_small_links_are_not_taken_for_zero():
     assert hermite.leap((lambda z: 1e-6 * z + H(2)(z),)) == 1
 
@@ -179,9 +187,9 @@ def test_what_is_left_of_a_target_that_is_no_polynomial(degree):
 def test_a_coefficient_is_zero_relative_to_the_largest_link(size):
     """Below 1e-9 of it; a small family of links is measured against one."""
     scale = max(size, 1.0)
-    links = [lambda z: size * H(2)(z) / 2**0.5, lambda z: 3e-9 * scale * z]
+    links = [lambda z: size * H(2)(z) / 2**0.5, lambda z: 1.5e-9 * scale * z]
     assert hermite.relevant(links, 1).tolist() == [False, True]
-    links[1] = lambda z: 0.5e-9 * scale * z
+    links[1] = lambda z: 0.7e-9 * scale * z
     assert hermite.relevant(links, 1).tolist() == [False, False]
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import ROOT
 
+from tests.labs.compare import ROOT
 from tools.files import ToolError
 from tools.labs import configs
 from tools.labs.models import MODELS

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from conftest import FOLDER, ROOT, apart
 
+from tests.labs.compare import FOLDER, ROOT, apart
 from tools.labs import build
 from tools.labs.models import MODELS
 from tools.labs.replay import draws, replay, stream

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F  # noqa: N812
-from conftest import apart
 from torch.func import grad
 
+from tests.labs.compare import apart
 from tools.labs import ops, tojs
 
 T = torch.Tensor

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import FOLDER, apart
 
+from tests.labs.compare import FOLDER, apart
 from tools.chromium import existing as find
 from tools.labs import configs
 from tools.labs.models import MODELS

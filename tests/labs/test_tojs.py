@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 import torch
-from conftest import apart
 from torch.func import grad
 
+from tests.labs.compare import apart
 from tools.labs import tojs
 from tools.labs.ops import UnsupportedError
 

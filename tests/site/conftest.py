@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Literal
 
 import pytest
-import tiny_book as tiny
 from playwright.sync_api import (
     Browser,
     BrowserContext,
@@ -21,6 +20,8 @@ from playwright.sync_api import (
     Route,
     sync_playwright,
 )
+
+from tests.site import tiny_book as tiny
 
 Scheme = Literal["light", "dark"]
 HERE = Path(__file__).parent

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page
-from site_pages import CHAPTERS, PAGES
 
+from tests.site.site_pages import CHAPTERS, PAGES
 from tools.site import build
 
 Visit = Callable[..., tuple[Page, list[str]]]

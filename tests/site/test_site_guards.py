@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
-import tiny_book as tiny
 from fontTools.ttLib import TTFont
 
+from tests.site import tiny_book as tiny
 from tools import site
 from tools.files import ToolError
 

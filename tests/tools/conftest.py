@@ -210,7 +210,7 @@ sphinx:
 FILES = {
     "_toc.yml": "format: jb-book\nroot: index.md\nchapters:\n- file: waves.md\n- file: tides.md\n",
     "_config.yml": CONFIG,
-    "requirements.lock": "numpy==2.4.6\n",
+    "requirements.txt": "numpy==2.4.6\n",
     "pyproject.toml": '[project]\nname = "fltutils"\nversion = "0.1.0"\n',
     "book/index.md": "# Book\n",
     "book/waves.md": WAVES,

@@ -91,7 +91,7 @@ CASES = [
      ":16: the cell has 'tag'; allowed: tags, mystnb"),
     ("book/tides.md", ":tags: [parameters]\n", "",
      ": the first code cell, and no other, needs the tag `parameters`"),
-    ("book/waves.md", "of a plane\n---", "of a plane: b\n---",
+    ("book/waves.md", "of a plane\n---", "of a: plane\n---",
      ":62: broken YAML: mapping values are not allowed here"),
     ("book/waves.md", "of a plane\n---", "of a plane",
      ":56: the cell's options open with --- and have no end"),
