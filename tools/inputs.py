@@ -8,7 +8,7 @@ from typing import Any
 
 from jsonschema import Draft7Validator  # type: ignore[import-untyped]
 
-from tools import address, bibliography, claims, readers
+from tools import address, bibliography, claims, myst, readers
 from tools import chapters as book
 from tools.files import ToolError
 
@@ -85,6 +85,8 @@ def checks(root: Path) -> Iterator[Callable[[], object]]:
 
 def relations(root: Path) -> Iterator[Callable[[], object]]:
     """What needs every file to be readable."""
+    for path in sorted((root / "book").glob("*.md")):
+        yield partial(myst.structure, root, path.stem)
     yield partial(book.chapters, root)
     yield partial(claims.check_mutants, root)
     for path in sorted((root / "book").glob("*.ipynb")):

@@ -13,13 +13,14 @@ from markdown_it import MarkdownIt
 from nbformat import NotebookNode
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
+from sphinx.errors import SphinxError
 from sphinx.util.docutils import docutils_namespace, patch_docutils
 
 from tools import chapters as book
 from tools import site
 from tools.bibliography import Citation, citations
 from tools.files import ToolError, digest, read_json, write_json
-from tools.myst import parser, structure
+from tools.myst import parser
 
 
 class Label(NamedTuple):
@@ -84,8 +85,11 @@ def read_pages(root: Path) -> tuple[BuildEnvironment, dict[str, nodes.document]]
     given["nb_execution_cache_path"] = str(root / "_build/.jupyter_cache")
     config, _ = get_final_config(user_yaml=root / "_config.yml", cli_config=given)
     with TemporaryDirectory() as out, patch_docutils(), docutils_namespace():
-        app = Sphinx(root / "book", None, out, out, "dummy", config, None, None, freshenv=True)
-        app.builder.read()
+        try:
+            app = Sphinx(root / "book", None, out, out, "dummy", config, None, None, freshenv=True)
+            app.builder.read()
+        except SphinxError as error:
+            raise ToolError(f"Sphinx cannot read the pages: {error}") from None
         list(app.env.check_dependents(app, set()))  # the numbers are given here
         return app.env, {name: app.env.get_doctree(name) for name in book.pages(root)}
 
@@ -136,8 +140,6 @@ def sources(root: Path) -> list[Path]:
 
 def read_book(root: Path) -> Book:
     """Everything the conversion of one page needs to know of the others."""
-    for page in book.pages(root):
-        structure(root, page)
     key = digest(part for p in sources(root) for part in (p.name, p.read_bytes()))
     store = root / "_build/labels.json"
     known = read_json(store, {})

@@ -106,7 +106,11 @@ def broken(md: MarkdownIt, text: str, line: int) -> Iterator[tuple[int, str]]:
         first, last, mark = token.map[0], token.map[1] - 1, token.markup
         if token.type not in ("fence", "colon_fence"):
             yield from misplaced(token, line + first)
-        elif last == first or not re.fullmatch(rf"[\s>]*{mark}{mark[0]}*\s*", lines[last]):
+        elif (
+            last == first
+            or not re.fullmatch(rf"[\s>]*{mark}{mark[0]}*\s*", lines[last])
+            or re.search(rf"(?m)^\s*{mark}\{{", token.content)  # its end is that of another
+        ):
             yield line + first, f"the fence {mark} {token.info.strip()} is never closed"
         elif inner := directive(token, line + first):
             yield from ((inner.line, fault) for fault in inner.faults)

@@ -19,7 +19,6 @@ from nbformat import NotebookNode
 from tools import chapters, claims
 from tools.files import ToolError, write_atomic
 from tools.lighten import lighten
-from tools.myst import structure
 from tools.names import OWN_TYPES
 
 JUPYTER_BOOK = "from jupyter_book.cli.main import main; main(prog_name='jupyter-book')"
@@ -128,8 +127,6 @@ def swap(new: Path, place: Path) -> None:
 def build(root: Path, committed: bool = False) -> Path:
     """Render the site from the last run, or from the committed notebooks."""
     names = chapters.chapters(root)
-    for page in chapters.pages(root):
-        structure(root, page)
     claims.collect(root, committed=committed)
     fill_cache(root, names, committed)
     work = root / "_build" / ".site"

@@ -69,8 +69,6 @@ FAULTS = {
         "Small.",
         r"book/chapter\.md:\d+: WARNING: figure fig-a: caption 'Small.'",
     ),
-    "a script": ("index", "description.", "<script>x()</script>", "book/index.md:3: a raw <scr"),
-    "an open fence": ("index", "# A tiny book", "# T\n\n```{note}", "index.md:3: the fence ``` {n"),
     "a chapter without a timing": ("chapter", "{cpu}`chapter`", "{cpu}`other`", "make timings"),
     "a box folded by a class": (
         "index",

@@ -280,6 +280,12 @@ def test_sphinx_reads_the_pages_once(
         portable.check(built, NAMES)
 
 
+def test_what_sphinx_refuses_is_told(built: Path, edit: Edit) -> None:
+    edit("_config.yml", "[sphinx_proof]", "[sphinx_prof]")
+    with pytest.raises(ToolError, match=r"Sphinx cannot read the pages: .*sphinx_prof"):
+        portable.check(built, NAMES)
+
+
 def test_an_up_to_date_book_passes(built: Path) -> None:
     portable.check(built, NAMES)
 
