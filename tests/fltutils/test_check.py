@@ -86,6 +86,7 @@ REFUSED: list[Refusal] = [
     (check.finite, ("xi", "many"), "xi = 'many': xi must be finite"),
     (check.orthonormal, ("U", np.ones((2, 1)), 2), "U: columns must be orthonormal, these are off"),
     (check.orthonormal, ("U", np.eye(3)[:, [0, 0]], 3), "U: columns must be orthonormal"),
+    (check.orthonormal, ("U", 0.5 * np.eye(3), 3), "U: columns must be orthonormal, these are off"),
     (check.orthonormal, ("U", np.eye(3) * (1 + 6e-9), 3), "these are off by 1.2e-08"),
     (check.orthonormal, ("U", np.eye(3), 2), "U has shape (3, 3): U must have shape (2, any)"),
     (check.orthonormal, ("U", np.eye(2) * np.nan, 2), "U = nan: U must be finite"),
