@@ -45,7 +45,7 @@ def test_rate_is_a_half_open_interval(p: float) -> None:
     if 0 <= p < 0.5:
         assert float(check.rate("flip", p, below=0.5)) == p
     else:
-        with pytest.raises(ValueError, match=r"flip = .*: flip must be in \[0, 0.5\)"):
+        with pytest.raises(ValueError, match=r"flip = .*: flip must be in \[0, 0.5\)$"):
             check.rate("flip", p, below=0.5)
 
 
@@ -104,6 +104,7 @@ REFUSED: list[Refusal] = [
     ),
     (check.shape, ("y", np.zeros((2, 3)), (2, 4)), "y has shape (2, 3): y must have shape (2, 4)"),
     (check.shape, ("y", np.zeros(2), (2, None)), "y has shape (2,): y must have shape (2, any)"),
+    (check.shape, ("y", np.zeros(2), (3,)), "y has shape (2,): y must have shape (3,)"),
 ]
 
 
