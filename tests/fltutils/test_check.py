@@ -45,7 +45,7 @@ def test_rate_is_a_half_open_interval(p: float) -> None:
     if 0 <= p < 0.5:
         assert float(check.rate("flip", p, below=0.5)) == p
     else:
-        with pytest.raises(ValueError, match=r"flip = .*: flip must be in \[0, 0.5\)"):
+        with pytest.raises(ValueError, match=r"flip = .*: flip must be in \[0, 0.5\)$"):
             check.rate("flip", p, below=0.5)
 
 
@@ -86,6 +86,7 @@ REFUSED: list[Refusal] = [
     (check.finite, ("xi", "many"), "xi = 'many': xi must be finite"),
     (check.orthonormal, ("U", np.ones((2, 1)), 2), "U: columns must be orthonormal, these are off"),
     (check.orthonormal, ("U", np.eye(3)[:, [0, 0]], 3), "U: columns must be orthonormal"),
+    (check.orthonormal, ("U", 0.5 * np.eye(3), 3), "U: columns must be orthonormal, these are off"),
     (check.orthonormal, ("U", np.eye(3) * (1 + 6e-9), 3), "these are off by 1.2e-08"),
     (check.orthonormal, ("U", np.eye(3), 2), "U has shape (3, 3): U must have shape (2, any)"),
     (check.orthonormal, ("U", np.eye(2) * np.nan, 2), "U = nan: U must be finite"),
@@ -103,6 +104,7 @@ REFUSED: list[Refusal] = [
     ),
     (check.shape, ("y", np.zeros((2, 3)), (2, 4)), "y has shape (2, 3): y must have shape (2, 4)"),
     (check.shape, ("y", np.zeros(2), (2, None)), "y has shape (2,): y must have shape (2, any)"),
+    (check.shape, ("y", np.zeros(2), (3,)), "y has shape (2,): y must have shape (3,)"),
 ]
 
 

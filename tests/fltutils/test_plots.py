@@ -258,3 +258,10 @@ def test_a_phase_diagram_with_boundary_and_dots_has_one_legend() -> None:
     (legend,) = figure.legends
     assert [t.get_text() for t in legend.get_texts()] == ["predicted", "measured"]
     assert [t.get_text() for t in ax.get_xticklabels()] == ["2", "50"]
+
+
+@pytest.mark.parametrize("mark", [plots.boundary, plots.dots])
+def test_each_mark_of_a_diagram_is_named(mark: Any) -> None:
+    (ax,) = drawn(lambda ax: mark(ax, x, x, "this"))
+    (legend,) = ax.figure.legends
+    assert [t.get_text() for t in legend.get_texts()] == ["this"]

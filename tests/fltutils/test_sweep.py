@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -97,14 +97,42 @@ def test_a_failed_sweep_resumes_and_computes_nothing_twice(threads: int, tmp_pat
     assert len(log.read_text()) == len(first) + 6 - len(done)
 
 
+class Ready(Executor):
+    """Futures as an executor may leave them when one fails."""
+
+    def __init__(self) -> None:
+        self.futures: list[Future[Any]] = []
+
+    def submit(self, function: Callable[..., Any], /, *_: Any, i: int, **__: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        if i:  # the first has not begun
+            future.set_running_or_notify_cancel()
+        if i == 1:
+            future.set_result(["done"])
+        if i in (2, 3):
+            future.set_exception(RuntimeError("the machine is gone"))
+        self.futures.append(future)
+        return future
+
+
+def test_what_is_done_is_kept_and_what_waits_is_cancelled(tmp_path: Path) -> None:
+    executor = Ready()
+    with pytest.raises(RuntimeError, match="the machine is gone"):
+        sweep(abs, [{"i": i} for i in range(5)], executor=executor, store=tmp_path)
+    assert [f.cancelled() for f in executor.futures] == [True, False, False, False, False]
+    assert [json.loads(path.read_text()) for path in tmp_path.iterdir()] == [["done"]]
+
+
+@pytest.mark.slow
 def test_a_killed_sweep_leaves_whole_files_and_resumes(tmp_path: Path) -> None:
     """A real process, killed as the kernel kills, between and inside cells."""
     program = tmp_path / "program.py"
     program.write_text(
         "import os, signal, sys\n"
         "from fltutils.sweep import sweep\n"
+        "A, B, C, D, E = range(5)\n"  # in one order, whatever the process's hashes are
         "def cell(i):\n"
-        "    print(i, flush=True)\n"
+        "    print(i, flush=True, file=(None, A, B, C, D, E)[0])\n"
         "    if i == int(os.environ['KILLED_AT']):\n"
         "        os.kill(os.getpid(), signal.SIGKILL)\n"
         "    return {'value': [i] * 1000}\n"
@@ -117,7 +145,7 @@ def test_a_killed_sweep_leaves_whole_files_and_resumes(tmp_path: Path) -> None:
             [sys.executable, str(program), str(store)],
             capture_output=True,
             text=True,
-            env={**os.environ, "KILLED_AT": str(killed_at)},
+            env={**os.environ, "KILLED_AT": str(killed_at), "PYTHONHASHSEED": str(killed_at)},
         )
         assert done.returncode == (-signal.SIGKILL if killed_at < 6 else 0), done.stderr
         ran.append(" ".join(done.stdout.split()))
@@ -144,7 +172,7 @@ def test_floats_survive_the_store(x: float) -> None:
 def test_a_write_that_fails_leaves_the_old_file_and_no_part(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = tmp_path / "deep" / "result.json"
+    path = tmp_path / "very" / "deep" / "result.json"
     write_whole(path, "old")
 
     def fail(*_: object) -> None:
@@ -272,10 +300,16 @@ def test_the_key_sees_into_functions_of_every_kind() -> None:
     base, other = HELPERS, HELPERS.replace("y=7", "y=8").replace("x * self.width", "x + self.width")
     assert key(worker(base, "half"), {}) != key(worker(other, "half"), {})
     assert key(worker(base, "MODEL").run, {}) != key(worker(other, "MODEL").run, {})  # type: ignore[attr-defined]
+    for name, part in (("half", lambda f: f), ("MODEL", lambda model: model.run)):
+        assert key(part(worker(base, name)), {}) == key(part(worker(base, name)), {})
     bare = [eval(f"lambda x: x + {i}") for i in (1, 1, 2)]
     assert key(bare[0], {}) == key(bare[1], {}) != key(bare[2], {})
     keys = [key(cell, {"n": f}) for f in bare]
     assert keys[0] == keys[1] != keys[2]
+    values: list[Any] = [
+        [[1], 2], [1, [2]], [1, 2], [{1: 2}, {3: 4}], [{1: 2, 3: 4}, {}], object(), object()
+    ]  # fmt: skip
+    assert len({key(cell, {"n": value}) for value in values}) == len(values)
     looped: list[Any] = [1]
     looped.append(looped)
     assert key(cell, {"n": looped}) != key(cell, {"n": [1]})
