@@ -327,7 +327,7 @@ def compile_step(fn: Step, shapes: Mapping[str, str], sizes: Mapping[str, int]) 
     for node, name in zip(nodes, names, strict=False):
         for label, n in zip(labels[name], node.meta["val"].shape, strict=True):
             e = n.node.expr if isinstance(n, torch.SymInt) else sympy.Integer(n)
-            if known.setdefault(label, e) != e or e.is_number and str(e) != label:
+            if known.setdefault(label, e) != e or (e.is_number and str(e) != label):
                 raise UnsupportedError(f"{fn.__name__}: size {label} of {name} must be {e}")
     symbols = {
         e: sympy.Integer(s) if s.isdigit() else sympy.Symbol(s, integer=True, positive=True)
