@@ -9,7 +9,6 @@ One idea a module:
     train     the batched training loop and its recorders; it knows no data model
     signal_noise  the signal-noise data and the network on them, as a problem for the loop
     measure   gamma, rho, losses, errors
-    lab       one run as pure functions, traced for the pages
     sweep     a map over independent runs, stored as they finish
     hermite   Hermite coefficients, the leap index, the staircase of a target
     giant     two-layer networks, Gaussian data, large-batch steps

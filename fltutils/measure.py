@@ -31,7 +31,8 @@ def _theta(s: State) -> Tensor:
 def gamma(s: State) -> Tensor:
     """gamma_{j,r} = j ||mu||^2 theta_0, (R, 2, m)."""
     square = s.data.mu.square().sum(-1)[:, None, None]
-    return models.SIGN[:, None] * square * _theta(s)[..., 0]
+    along = square * _theta(s)[..., 0]
+    return torch.stack([along[:, 0], -along[:, 1]], 1)
 
 
 def rho(s: State) -> Tensor:
@@ -44,9 +45,44 @@ def train_loss(s: State) -> Tensor:
     return models.logistic(s.f, s.data.y_obs)
 
 
+def error(margins: Tensor) -> Tensor:
+    """Share of samples whose label has the wrong sign, y f <= 0, (R,)."""
+    return (margins <= 0).to(margins.dtype).mean(-1)
+
+
 def train_error(s: State) -> Tensor:
-    """Share of training samples whose observed label has the wrong sign, (R,)."""
-    return (s.data.y_obs * s.f <= 0).to(s.f.dtype).mean(-1)
+    """The error on the observed training labels, (R,)."""
+    return error(s.data.y_obs * s.f)
+
+
+def seen(s: State) -> tuple[Tensor, Tensor]:
+    """What fresh data see of the weights: <w, mu> (R, 2, m), and w for the noise (R, 2m, r).
+
+    The latter is without its part along mu if the noise is projected.
+    """
+    W, mu = weights(s), s.data.mu[:, None, None]  # (R, 1, 1, r)
+    along = (W * mu).sum(-1, keepdim=True)
+    if s.data.projected:
+        W = W - along * mu / mu.square().sum(-1, keepdim=True).clamp(min=TINY)
+    return along[..., 0], W.flatten(1, 2)
+
+
+def fresh_parts(
+    along: Tensor, root: Tensor, E: Tensor, sigma: Tensor, q: int | Tensor
+) -> tuple[Tensor, Tensor]:
+    """The parts of f on fresh data: of the noise (R, samples), of the signal at y = 1, -1 (R, 2).
+
+    root' root = W W', so that sigma E root is <w, xi> for standard Gaussian E (R, samples, 2m).
+    """
+    A = sigma[:, None, None, None] * (E @ root).view(*E.shape[:2], 2, along.shape[-1])
+    F = models.act(torch.stack([along, -along], 1), q).mean(-1)  # (R, y, j)
+    noise = models.act(A, q).mean(-1)
+    return noise[..., 0] - noise[..., 1], F[..., 0] - F[..., 1]
+
+
+def margins(noise: Tensor, signal: Tensor) -> Tensor:
+    """y f from its parts, (R, 2 samples): every draw of the noise serves both labels."""
+    return torch.cat([signal[:, :1] + noise, -signal[:, 1:] - noise], 1)
 
 
 def fresh_margins(s: State, *, q: int, samples: int = 1000) -> Tensor:
@@ -57,25 +93,17 @@ def fresh_margins(s: State, *, q: int, samples: int = 1000) -> Tensor:
     a sample, not d. Every draw serves both labels; a run's draws come from its own stream.
     """
     samples = check.count("samples", samples)
-    W, data = weights(s), s.data
-    R, _, m, _ = W.shape
-    mu = data.mu[:, None, None]  # (R, 1, 1, r)
-    along = (W * mu).sum(-1, keepdim=True)  # <w, mu>
-    if data.projected:
-        W = W - along * mu / mu.square().sum(-1, keepdim=True).clamp(min=TINY)
-    root = torch.linalg.qr(W.flatten(1, 2).transpose(1, 2), mode="r").R  # root' root = W W'
+    (along, W), data = seen(s), s.data
+    root = torch.linalg.qr(W.transpose(1, 2), mode="r").R  # root' root = W W'
     root = root * torch.where(root.diagonal(dim1=1, dim2=2) < 0, -1.0, 1.0)[..., None]  # unique
     rngs = [span.stream(data.seed, int(i), "signal-noise: fresh samples") for i in data.run]
     draws = [torch.from_numpy(rng.standard_normal((samples, root.shape[1]))) for rng in rngs]
-    A = data.sigma[:, None, None] * (torch.stack(draws) @ root)  # (R, samples, 2m): <w, xi>
-    noise = models.act(A, q).view(R, samples, 2, m).mean(-1)
-    F = [noise + models.act(y * along[..., 0], q).mean(-1)[:, None] for y in (1.0, -1.0)]
-    return torch.cat([y * (f[..., 0] - f[..., 1]) for y, f in zip((1.0, -1.0), F, strict=True)], 1)
+    return margins(*fresh_parts(along, root, torch.stack(draws), data.sigma, q))
 
 
 def test_error(s: State, *, q: int, samples: int = 1000) -> Tensor:
     """L_D^{0-1} = P(y f(x) <= 0) with the true label y, (R,)."""
-    return (fresh_margins(s, q=q, samples=samples) <= 0).to(s.f.dtype).mean(-1)
+    return error(fresh_margins(s, q=q, samples=samples))
 
 
 def test_loss(s: State, *, q: int, samples: int = 1000) -> Tensor:

@@ -13,10 +13,10 @@ Tensor = torch.Tensor
 SIGN = torch.tensor([1.0, -1.0], dtype=torch.float64)  # the sign of the second layer: j
 
 
-def act(z: Tensor, q: int) -> Tensor:
-    """ReLU(z)^q."""
-    h = z.clamp(min=0)
-    return h if q == 1 else h**q
+def act(z: Tensor, q: int | Tensor) -> Tensor:
+    """ReLU(z)^q; q is a tensor where one graph is traced for every q."""
+    h = torch.relu(z)
+    return h if isinstance(q, int) and q == 1 else h**q
 
 
 def slope(z: Tensor, q: int) -> Tensor:
@@ -24,13 +24,13 @@ def slope(z: Tensor, q: int) -> Tensor:
     return (z > 0).to(z.dtype) if q == 1 else q * z.clamp(min=0) ** (q - 1)
 
 
-def cnn(W: Tensor, x1: Tensor, x2: Tensor, q: int) -> Tensor:
+def cnn(W: Tensor, x1: Tensor, x2: Tensor, q: int | Tensor) -> Tensor:
     """f(W, x) for W (R, 2, m, r) and patches x1, x2 (R, n, r): (R, n)."""
     F = sum(act(W @ x.transpose(-1, -2)[:, None], q).mean(2) for x in (x1, x2))
     return F[:, 0] - F[:, 1]  # type: ignore[index]
 
 
-def cnn_from_products(A: Tensor, y: Tensor, q: int) -> Tensor:
+def cnn_from_products(A: Tensor, y: Tensor, q: int | Tensor) -> Tensor:
     """f(W, x_i) at x_i = [y_i mu, xi_i] from the inner products A = <w, [mu, xi_1..xi_n]>.
 
     A is (R, 2, m, 1 + n) and y is (R, n). The signal patch takes two values only, one a label.

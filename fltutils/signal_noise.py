@@ -174,7 +174,7 @@ def problem(
         raise ValueError(f"batch = {batch}: batch must be a whole number from 1 to n = {n}")
     start = data.W0.clone()
     if in_span:
-        data = _with_products(data)
+        data = with_products(data)
         start = torch.zeros_like(data.A0).view(*data.W0.shape[:3], 1 + n)  # type: ignore[arg-type]
 
     def outputs(params: Params, data: SignalNoise) -> tuple[Tensor, Tensor]:
@@ -197,7 +197,7 @@ def problem(
     )  # fmt: skip
 
 
-def _with_products(data: SignalNoise) -> SignalNoise:
+def with_products(data: SignalNoise) -> SignalNoise:
     """The batch with A_0 and the Gram matrix G."""
     X, (R, _, m, r) = data.X, data.W0.shape
     Xt = X.transpose(1, 2)

@@ -20,6 +20,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if item.path.parent == HERE and item.path.stem in (
             "test_page",
             "test_models",
+            "test_physics",
             "test_configs",
         ):
             item.add_marker("slow")

@@ -106,7 +106,8 @@ CASES: dict[str, Callable[..., T]] = {
     "bmm_grad": lambda X, Y: grad(lambda Z: (Z @ Y).square().sum())(X),
     "baddbmm": lambda X, Y, Z: torch.baddbmm(Z, X, Y),
     "attention": lambda X: (X @ X.transpose(1, 2)).softmax(-1) @ X,
-    "cholesky": lambda A: torch.linalg.cholesky(spd(A)) + torch.linalg.cholesky_ex(spd(A)).L.t(),
+    "cholesky": lambda A: torch.linalg.cholesky(spd(A)) + torch.linalg.cholesky_ex(spd(A)).L.t()
+    + torch.linalg.cholesky(spd(A)[None])[0],
     "reuse": lambda A: (A.exp() + 1).log() * A.exp(),
     "shared": lambda v, A: (v * v + 1)[:, None] * A + (v * v + 1).sum(),
     "number": lambda s, v: s * s + v.sum(),

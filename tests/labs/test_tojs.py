@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch.func import grad
@@ -164,6 +165,29 @@ def test_numbers_survive_the_trip(node: Any) -> None:
 def test_an_argument_that_is_a_javascript_word_is_refused() -> None:
     with pytest.raises(UnsupportedError, match="var is no name"):
         tojs.compile_step(lambda var: {"out": var * 2}, {"var": "n"}, {"n": 5})
+
+
+def test_an_argument_with_the_name_of_a_size_is_refused() -> None:
+    with pytest.raises(UnsupportedError, match="n is an argument and a size"):
+        tojs.compile_step(lambda x, n: {"out": x * n}, SHAPES, TRACE)
+
+
+def test_a_size_that_never_changes_is_a_number(node: Any) -> None:
+    def step(P: T, x: T) -> dict[str, T]:
+        return {"out": (P[:, 0] - P[:, 1]).mean(0) * x, "flat": P.flatten(1)}
+
+    kernel = tojs.compile_step(step, {"P": "k 2 n", "x": "n"}, {"k": 3, "n": 5})
+    P, x = torch.randn(4, 2, 7, dtype=torch.float64), torch.randn(7, dtype=torch.float64)
+    (got,) = node([script(kernel)], [call("step", {"k": 4, "n": 7}, P=P, x=x)])
+    for name, value in step(P, x).items():
+        assert apart(value, np.reshape(got[name], value.shape)) < 1e-15, name
+
+
+def test_a_view_of_a_whole_array_is_no_copy() -> None:
+    def step(A: T) -> dict[str, T]:
+        return {"out": (A[None].flatten(1) * 2).sum()}
+
+    assert tojs.compile_step(step, SHAPES, TRACE).count("for (") == 1
 
 
 def _loss(W: T, X: T, y: T) -> T:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from fltutils import giant_lab, lab
+from . import giant_steps, signal_noise
 
 Step = Callable[..., dict[str, torch.Tensor]]
 Form = dict[str, int]
@@ -39,26 +39,27 @@ BATCHES = {f"{name}{t}": spec for t in STEPS for name, spec in BATCH.items()}
 
 MODELS = {
     "signal_noise": Model(
-        sizes={"n": {"n": 1}, "r": {"m": 2}, "k": {"n": 1, "1": 1}, "t": {"1": 400}},
+        sizes={"n": {"n": 1}, "h": {"m": 1}, "2": {"1": 2}, "r": {"m": 2}, "k": {"n": 1, "1": 1},
+               "w": {"n": 1, "m": 2, "1": 1}, "t": {"1": 400}},
         draws={
             "U": {"law": "uniform", "shape": ["n"]},
             "F": {"law": "uniform", "shape": ["n"]},
             "Z": {"law": "lower", "shape": ["n", "n"]},
             "chi": {"law": "chi", "shape": ["n"], "df": {"d": 1, "1": -1}},
-            "V": {"law": "normal", "shape": ["k", "r"]},
+            "V": {"law": "normal", "shape": ["k", "2", "h"]},
             "B": {"law": "lower", "shape": ["r", "r"]},
             "chi_w": {"law": "chi", "shape": ["r"], "df": {"d": 1, "n": -1, "1": -1}},
-            "E": {"law": "normal", "shape": ["t", "r"]},
+            "E": {"law": "normal", "shape": ["t", "2", "h"]},
         },
         shapes={
-            "U": "n", "F": "n", "Z": "n n", "chi": "n", "V": "k r", "B": "r r", "chi_w": "r",
-            "E": "t r", "s": "n", "y": "n", "a": "r", "A0": "r k", "G": "k k", "S0": "r r",
-            "C": "r k",
+            "U": "n", "F": "n", "Z": "n n", "chi": "n", "V": "k 2 h", "B": "r r", "chi_w": "r",
+            "E": "t 2 h", "y": "n", "y_obs": "n", "X": "k w", "W0": "2 h w", "A0": "2 h k",
+            "G": "k k", "C": "2 h k",
         },
-        init=(lab.prepare, lab.theory_start),
-        step=(lab.descend, lab.theory),
-        measure=(lab.measure,),
-        trace={"n": 11, "r": 6, "k": 12, "t": 17},
+        init=(signal_noise.prepare, signal_noise.theory_start),
+        step=(signal_noise.descend, signal_noise.theory),
+        measure=(signal_noise.look,),
+        trace={"n": 11, "h": 5, "r": 10, "k": 12, "w": 22, "t": 17},
         fixtures=(
             {"seed": 7, "steps": 60, "n": 20, "m": 4, "d": 300, "mu": 4, "sigma": 1.5,
              "sigma0": 0.05, "flip": 0.2, "rate": 0.2, "q": 1},
@@ -83,9 +84,9 @@ MODELS = {
             "a": "p", "b": "p",
             **{name: " ".join(spec["shape"]) for name, spec in BATCHES.items()},
         },
-        init=(giant_lab.start,),
-        step=(giant_lab.giant_step, giant_lab.next_batch),
-        measure=(giant_lab.cosines,),
+        init=(giant_steps.start,),
+        step=(giant_steps.giant_step, giant_steps.next_batch),
+        measure=(giant_steps.cosines,),
         trace={"n": 17, "h": 5, "p": 10, "c": 3},
         fixtures=(
             {"seed": 7, "steps": 3, "kappa": 1.1, "h": 4, "d": 60, "bias": 4, "rate": 3,

@@ -126,7 +126,7 @@ class Compiler:
 
             return Value(shape, at)
         found = self.probe(x)
-        if not found or found[1] != 0 or found[2] != strides(x.shape):
+        if not found or found[1] != 0 or not whole(x.shape, found[2]):
             found = self.probe(self.materialise(x))
         assert found
         return self.load(found[0], shape)
@@ -184,7 +184,7 @@ class Compiler:
         found = self.probe(x)
         if found and found[0] in self.buffers and found[0] not in self.returned:
             name, start, steps = found
-            if start == 0 and steps == strides(x.shape) and self.buffers[name] == x.shape:
+            if start == 0 and whole(x.shape, steps) and self.buffers[name] == x.shape:
                 self.returned.add(name)
                 return name
         name = self.strided(self.materialise(x))[0]
@@ -205,10 +205,10 @@ class Compiler:
         if op == "_linalg_check_errors":
             return None  # JavaScript shows NaN
         if op == "linalg_cholesky_ex":
-            if len(args[0].shape) != 2:
-                raise UnsupportedError("a matrix only")
-            name, n = self.buffer(args[0].shape), text(args[0].shape[0])
-            A, start, (i, j) = self.strided(args[0])
+            if any(k != 1 for k in args[0].shape[:-2]):
+                raise UnsupportedError("one matrix only")
+            name, n = self.buffer(args[0].shape), text(args[0].shape[-1])
+            A, start, (*_, i, j) = self.strided(args[0])
             self.emit([f"rt.cholesky({name}, {n}, {A}, {text(start)}, {text(i)}, {text(j)});"])
             return self.load(name, args[0].shape), None
         if not isinstance(val, torch.Tensor) or val.dtype not in ops.KINDS:
@@ -242,6 +242,12 @@ class Compiler:
         squared = op == "pow" and args[1] in (2, 3) and not isinstance(args[1], Value)
         js = " * ".join(["{0}"] * int(args[1])) if squared else ops.POINTWISE[op]
         return self.pointwise(js, args[:1] if squared else args, shape)
+
+
+def whole(shape: Index, steps: Sequence[Expr]) -> bool:
+    """Whether these strides are row-major; those of an axis of size 1 do not matter."""
+    pairs = zip(shape, steps, strides(shape), strict=True)
+    return all(n == 1 or sympy.expand(a - b) == 0 for n, a, b in pairs)
 
 
 def _number(name: str, i: Index) -> Tree:
@@ -281,13 +287,14 @@ def _origin(fn: Step, args: Sequence[torch.Tensor], op: Any) -> str:
 def examples(fn: Step, shapes: Mapping[str, str], sizes: Mapping[str, int]) -> list[torch.Tensor]:
     """Positive float64 examples of the arguments of a step, sizes pairwise distinct."""
     used = {s for name in inspect.signature(fn).parameters for s in shapes.get(name, "").split()}
-    values = [sizes[s] for s in sorted(used)]
+    values = [sizes[s] for s in sorted(used) if not s.isdigit()]
     if len(set(values)) < len(values) or min(values, default=3) < 3:
         raise ValueError(f"sizes {dict(sizes)}: must be pairwise distinct and at least 3")
     gen = torch.Generator().manual_seed(0)
     return [
-        0.5 + torch.rand([sizes[s] for s in shapes.get(name, "").split()], generator=gen,
-                         dtype=torch.float64)
+        0.5 + torch.rand([int(s) if s.isdigit() else sizes[s]
+                          for s in shapes.get(name, "").split()],
+                         generator=gen, dtype=torch.float64)
         for name in inspect.signature(fn).parameters
     ]  # fmt: skip
 
@@ -295,14 +302,16 @@ def examples(fn: Step, shapes: Mapping[str, str], sizes: Mapping[str, int]) -> l
 def compile_step(fn: Step, shapes: Mapping[str, str], sizes: Mapping[str, int]) -> str:
     """A JavaScript kernel of fn, which maps named tensors to a dict of named tensors.
 
-    shapes gives each argument its named sizes, "n k" say; an argument without entry is a number.
-    sizes are the values to trace with.
+    shapes gives each argument its sizes, "2 n k" say, which are names or, if they never change,
+    numbers; an argument without entry is a number. sizes are the values to trace with.
     """
     names = list(inspect.signature(fn).parameters)
     labels = {name: shapes.get(name, "").split() for name in names}
     for word in {*names, *itertools.chain(*labels.values())}:
         if TAKEN.fullmatch(word):
             raise UnsupportedError(f"{fn.__name__}: {word} is no name in JavaScript: rename it")
+        if word in names and any(word in shape for shape in labels.values()):
+            raise UnsupportedError(f"{fn.__name__}: {word} is an argument and a size: rename one")
     args = examples(fn, shapes, sizes)
     try:
         table: Any = get_decompositions(ops.DECOMPOSE)
@@ -318,10 +327,13 @@ def compile_step(fn: Step, shapes: Mapping[str, str], sizes: Mapping[str, int]) 
     for node, name in zip(nodes, names, strict=False):
         for label, n in zip(labels[name], node.meta["val"].shape, strict=True):
             e = n.node.expr if isinstance(n, torch.SymInt) else sympy.Integer(n)
-            if known.setdefault(label, e) != e or e.is_number:
+            if known.setdefault(label, e) != e or (e.is_number and str(e) != label):
                 raise UnsupportedError(f"{fn.__name__}: size {label} of {name} must be {e}")
-    symbols = {e: sympy.Symbol(s, integer=True, positive=True)
-               for s, e in known.items() if e.is_Symbol}  # fmt: skip
+    symbols = {
+        e: sympy.Integer(s) if s.isdigit() else sympy.Symbol(s, integer=True, positive=True)
+        for s, e in known.items() if e.is_Symbol
+    }  # fmt: skip
+    known = {s: e for s, e in known.items() if not s.isdigit()}
     c = Compiler(symbols)
     for node, name in zip(nodes, names, strict=False):
         shape = tuple(c.size(n) for n in node.meta["val"].shape)

@@ -1,7 +1,7 @@
-"""Giant steps as pure functions of tensors: the steps that the page of the staircase runs.
+"""The lab on giant steps: `fltutils.giant` for one small network, as functions of tensors.
 
-They are `fltutils.giant` for one small network, traced like `fltutils.lab`; a test holds a step
-equal to the gradient that autograd takes. For its dynamics a network is its overlaps
+`giant` streams batches through numpy, which torch cannot trace; a test feeds it the batches of a
+page and compares every number. For its dynamics a network is its overlaps
 M = <w_i, w*_k> (p, 3) with two directions of the target and a third that the target ignores, and
 the Gram matrix S (p, p) of what its weights have beside them. A fresh batch is seen through
 x_k = X (n, 3) and <w_i, x> = M X' + L Z', S = L L', Z (n, p) standard Gaussian. The gradient's

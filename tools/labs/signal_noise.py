@@ -1,0 +1,143 @@
+"""The labs on signal and noise: `fltutils` on the page's arrays, one run, every number a tensor.
+
+What a page runs is the graph that torch traces from these functions and from those of the package
+that they call. Beside them stand here the draws of a page, as a batch, and the early theory.
+"""
+
+import torch
+from torch.func import grad
+
+from fltutils import measure, models, rules, signal_noise
+from fltutils.signal_noise import SignalNoise
+from fltutils.train import State
+
+Tensor = torch.Tensor
+
+
+def prepare(
+    U: Tensor, F: Tensor, Z: Tensor, chi: Tensor, V: Tensor, B: Tensor, chi_w: Tensor,
+    d: Tensor, mu: Tensor, sigma: Tensor, sigma0: Tensor, flip: Tensor, rate: Tensor, m: Tensor,
+) -> dict[str, Tensor]:  # fmt: skip
+    """Data and initial weights in the coordinates of `span`: Bartlett's, mu first, V on the noise.
+
+    The step is rate m / max(|mu|^2, sigma^2 d / n).
+    """
+    n, r, half = Z.shape[0], B.shape[0], V.shape[2]
+    y = torch.sign(U - 0.5)
+    noise = torch.tril(Z, -1) + torch.diag(chi)
+    own = torch.tril(B, -1) + torch.diag(chi_w)
+    xi = sigma * torch.cat([Z.new_zeros(n, 1), noise, Z.new_zeros(n, r)], 1)
+    X = torch.cat([torch.cat([mu[None], Z.new_zeros(n + r)])[None], xi])
+    beside = torch.stack([own[:half], own[half:]])
+    W0 = sigma0 / torch.sqrt(d) * torch.cat([V.permute(1, 2, 0), beside], 2)
+    data = signal_noise.with_products(batch(X, W0, y, y, sigma))
+    assert data.A0 is not None
+    assert data.G is not None
+    return {
+        "y": y,
+        "y_obs": torch.where(F < flip, -y, y),
+        "X": X,
+        "W0": W0,
+        "A0": data.A0.view(*V.shape[1:], 1 + n),
+        "G": data.G[0],
+        "C": 0 * data.A0.view(*V.shape[1:], 1 + n),
+        "eta": rate * m / torch.maximum(mu * mu, sigma * sigma * d / n),
+    }
+
+
+def batch(X: Tensor, W0: Tensor, y: Tensor, y_obs: Tensor, sigma: Tensor) -> SignalNoise:
+    """The page's arrays as a batch of one run, its noise off the signal."""
+    return SignalNoise(
+        X[:1], X[None, 1:], y[None], y_obs[None], W0[None], sigma[None], y[:1], 0, True, True
+    )
+
+
+def descend(
+    C: Tensor, A0: Tensor, G: Tensor, X: Tensor, W0: Tensor, y: Tensor, y_obs: Tensor,
+    sigma: Tensor, q: Tensor, eta: Tensor,
+) -> dict[str, Tensor]:  # fmt: skip
+    """theta <- theta - eta grad L, by the gradient of L in A."""
+    data = batch(X, W0, y, y_obs, sigma)._replace(A0=A0.flatten(0, 1)[None], G=G[None])
+
+    def gain(A: Tensor) -> Tensor:
+        return -models.logistic(models.cnn_from_products(A, data.y, q), data.y_obs).sum()
+
+    theta = C[None]
+    D = grad(gain)(signal_noise.products(State((theta,), y, data)))
+    return {"C": rules.along((theta,), eta[None], (D,))[0][0]}
+
+
+def own(values: Tensor, y_obs: Tensor) -> Tensor:
+    """Of values (2, m, n), one a neuron and a sample, those of the sample's class: (m, n)."""
+    return torch.where(y_obs > 0, values[0], values[1])
+
+
+def theory_start(
+    A0: Tensor, y_obs: Tensor, d: Tensor, mu: Tensor, sigma: Tensor, q: Tensor
+) -> dict[str, Tensor]:
+    """Where the race of two numbers starts, and what the theorems compare with a constant.
+
+    kappa = n |mu|^4 / (sigma^4 d) for ReLU (q = 1), c = n SNR^q for q > 2; ratio is the one that
+    q asks for.
+    """
+    n = y_obs.shape[0]
+    snr = mu / (sigma * torch.sqrt(d))
+    u = torch.maximum(A0[0, :, 0].amax(), -A0[1, :, 0].amin())
+    v = own(A0[..., 1:], y_obs).amax()
+    kappa, c = n * mu**4 / (sigma**4 * d), n * snr**q
+    return {
+        "u0": u, "v0": v, "u": 1 * u, "v": 1 * v, "c": c, "kappa": kappa,
+        "ratio": torch.where(q < 2, kappa, c), "snr": snr,
+    }  # fmt: skip
+
+
+def theory(
+    u: Tensor, v: Tensor, q: Tensor, eta: Tensor, mu: Tensor, sigma: Tensor, d: Tensor, m: Tensor,
+    flip: Tensor, y: Tensor,
+) -> dict[str, Tensor]:  # fmt: skip
+    """The race while the loss is flat: u <- u + eta q (1 - 2p) |mu|^2 u^(q-1) / (4m), and
+    v <- v + eta q sigma^2 d v^(q-1) / (2 m n): the largest <w, j mu> and the largest <w, xi_i>."""
+    n = y.shape[0]
+    return {
+        "u": u + eta * q * (1 - 2 * flip) * mu * mu * u ** (q - 1) / (4 * m),
+        "v": v + eta * q * sigma * sigma * d * v ** (q - 1) / (2 * m * n),
+    }
+
+
+def look(
+    C: Tensor, A0: Tensor, G: Tensor, X: Tensor, W0: Tensor, y: Tensor, y_obs: Tensor,
+    sigma: Tensor, q: Tensor, E: Tensor, u: Tensor, v: Tensor, u0: Tensor, v0: Tensor,
+) -> dict[str, Tensor]:  # fmt: skip
+    """gamma, rho, losses and errors by `measure`; fresh noise is drawn as E.
+
+    The signal has won where its part of y f exceeds the spread of the noise's part on fresh data.
+    """
+    data = batch(X, W0, y, y_obs, sigma)._replace(A0=A0.flatten(0, 1)[None], G=G[None])
+    s = State((C[None],), y, data)
+    s = s._replace(f=models.cnn_from_products(signal_noise.products(s), data.y, q))
+    flipped = (y_obs != y).to(y.dtype)
+    gamma = measure.gamma(s)[0].flatten()
+    rho = own(measure.rho(s)[0], y_obs)
+    along, W = measure.seen(s)
+    root = torch.linalg.cholesky(W @ W.transpose(1, 2)).transpose(1, 2)
+    noise, signal = measure.fresh_parts(along, root, E.flatten(1)[None], data.sigma, q)
+
+    def loss(kept: Tensor) -> Tensor:
+        return models.logistic(s.f, data.y_obs, kept / kept.mean())[0]
+
+    return {
+        "loss": measure.train_loss(s)[0],
+        "loss_clean": loss(1 - flipped),
+        "loss_flipped": loss(flipped),
+        "train_error": measure.train_error(s)[0],
+        "test_error": measure.error(measure.margins(noise, signal))[0],
+        "signal": (signal[0, 0] - signal[0, 1]) / 2,
+        "spread": noise.square().mean().sqrt(),
+        "gamma": gamma,
+        "gamma_max": gamma.amax(),
+        "rho": rho.amax(0),
+        "rho_max": rho.amax(),
+        "gamma_theory": u - u0,
+        "rho_theory": v - v0,
+        "flipped": flipped,
+    }
