@@ -4,19 +4,23 @@ import argparse
 import os
 import re
 import subprocess
-import tomllib
 from pathlib import Path
+
+from tools import readers
 
 
 def project(root: Path) -> dict[str, object]:
     """The [project] table of pyproject.toml."""
-    table: dict[str, object] = tomllib.loads((root / "pyproject.toml").read_text())["project"]
+    path = root / "pyproject.toml"
+    table = readers.read_toml(path).get("project")
+    if not isinstance(table, dict) or "version" not in table:
+        raise readers.fault(path, 0, "no version in a table [project]")
     return table
 
 
 def git(root: Path, *command: str) -> str:
     """What a git command prints; empty where it fails."""
-    done = subprocess.run(["git", "-C", str(root), *command], capture_output=True, text=True)
+    done = subprocess.run(["git", "-C", str(root), *command], capture_output=True, encoding="utf-8")
     return done.stdout.strip() if done.returncode == 0 else ""
 
 

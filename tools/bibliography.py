@@ -3,8 +3,11 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from pybtex.database import Entry, Person, parse_file
+from pybtex.database import Entry, Person
+from pybtex.exceptions import PybtexError
 from pybtex.richtext import Text
+
+from tools import readers
 
 
 @dataclass(frozen=True)
@@ -80,4 +83,10 @@ def citations(path: Path) -> dict[str, Citation]:
     """Every work of a BibTeX file by its key."""
     if not path.exists():
         return {}
-    return {key: citation(entry) for key, entry in parse_file(str(path)).entries.items()}
+    works = {}
+    for key, entry in readers.read_bibtex(path).items():
+        try:
+            works[key] = citation(entry)
+        except PybtexError as error:
+            raise readers.fault(path, 0, f"{key}: {error}") from None
+    return works

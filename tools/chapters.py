@@ -7,15 +7,23 @@ from pathlib import Path
 from typing import Any
 
 import jupytext
-import yaml
 from IPython.core.inputtransformer2 import TransformerManager
 from nbformat import NotebookNode
+from sphinx_external_toc.parsing import MalformedError, parse_toc_data
 
+from tools import readers
 from tools.files import ToolError, digest
 
 PACKAGE = "fltutils"
 FENCE = re.compile(r"^```+\{code-cell\}", re.MULTILINE)
+CELL = re.compile(r"^(```+)\{code-cell\}[^\n]*\n(.*?)^\1`*[ \t]*$", re.MULTILINE | re.DOTALL)
+HEAD = re.compile(r"---\n(.*?)^---[ \t]*\n", re.MULTILINE | re.DOTALL)
 INJECTED = "injected-parameters"
+OPTIONS = ("tags", "mystnb")  # what a code cell may say of itself
+NEEDED = {
+    ("kernelspec", "name"): "python3",
+    ("jupytext", "text_representation", "format_name"): "myst",
+}
 
 
 def toc_files(node: Any) -> Iterator[str]:
@@ -33,13 +41,27 @@ def toc_files(node: Any) -> Iterator[str]:
 
 def front_matter(path: Path) -> dict[str, Any]:
     """The YAML block at the head of a page ({} where there is none)."""
-    match = re.match(r"---\n(.*?\n)---\n", path.read_text(), re.DOTALL)
-    return (yaml.safe_load(match[1]) if match else None) or {}
+    content = readers.text(path)
+    match = HEAD.match(content)
+    if content.startswith("---\n") and not match:
+        raise readers.fault(path, 1, "the front matter opens with --- and has no end")
+    return readers.parse_yaml(path, match[1], first=2) if match else {}
+
+
+def toc(root: Path) -> dict[str, Any]:
+    """The table of `_toc.yml`, its form checked by the site's own parser."""
+    path = root / "_toc.yml"
+    table = readers.read_yaml(path)
+    try:
+        parse_toc_data(table)
+    except MalformedError as error:
+        raise readers.fault(path, 0, str(error)) from None
+    return table
 
 
 def pages(root: Path) -> list[str]:
     """The stem of every page in `_toc.yml`, in reading order."""
-    files = list(toc_files(yaml.safe_load((root / "_toc.yml").read_text())))
+    files = list(toc_files(toc(root)))
     if missing := [name for name in files if not (root / "book" / name).exists()]:
         raise ToolError(f"_toc.yml names {missing[0]}, which is not in book/")
     return [name.removesuffix(".md") for name in files]
@@ -47,19 +69,38 @@ def pages(root: Path) -> list[str]:
 
 def prefixes(root: Path) -> dict[str, str]:
     """`1.`, `2.`, … for the pages in the numbered parts of the toc, as the site counts them."""
-    parts = yaml.safe_load((root / "_toc.yml").read_text()).get("parts", [])
+    parts = toc(root).get("parts", [])
     numbered = [part["chapters"] for part in parts if part.get("numbered")]
     files = [name for chapters in numbered for name in toc_files(chapters)]
     return {name.removesuffix(".md"): f"{i}." for i, name in enumerate(files, 1)}
 
 
+def is_chapter(path: Path) -> bool:
+    """Whether a page runs code; an error where its front matter does not let it."""
+    head, content = front_matter(path), readers.text(path)
+    cell = FENCE.search(content)
+    if "kernelspec" not in head:
+        if cell:
+            line = readers.line_of(content, cell.start())
+            raise readers.fault(path, line, "a code cell, but no kernelspec in the front matter")
+        return False
+    for keys, wanted in NEEDED.items():
+        value: Any = head
+        for key in keys:
+            value = value.get(key) if isinstance(value, dict) else None
+        if value != wanted:
+            name = ".".join(keys)
+            raise readers.fault(path, 1, f"{name} is {value!r} in the front matter, not {wanted!r}")
+    return True
+
+
 def chapters(root: Path) -> list[str]:
-    """The pages that run code, in reading order; an error where one is absent from the toc."""
+    """The pages that run code, in reading order; an error where a page is absent from the toc."""
     listed = pages(root)
     for path in sorted((root / "book").glob("*.md")):
-        if path.stem not in listed and "kernelspec" in front_matter(path):
-            raise ToolError(f"book/{path.name} has a kernelspec, but is absent from _toc.yml")
-    return [name for name in listed if "kernelspec" in front_matter(root / "book" / f"{name}.md")]
+        if path.stem not in listed:
+            raise ToolError(f"book/{path.name} is absent from _toc.yml: add it, or delete it")
+    return [name for name in listed if is_chapter(root / "book" / f"{name}.md")]
 
 
 def chosen(root: Path, names: list[str]) -> list[str]:
@@ -80,9 +121,56 @@ def stable_ids(nb: NotebookNode) -> None:
         cell.id = stem if seen[stem] == 1 else f"{stem}-{seen[stem]}"
 
 
+def options(path: Path, body: str, line: int) -> tuple[dict[str, Any], int]:
+    """What a code cell says of itself, and how many lines that takes; its body is at `line`."""
+    lines = body.split("\n")
+    if lines[0].startswith("---"):
+        end = next((i for i, text in enumerate(lines[1:], 1) if text.startswith("---")), 0)
+        if not end:
+            raise readers.fault(path, line, "the cell's options open with --- and have no end")
+        found, used = readers.parse_yaml(path, "\n".join(lines[1:end]), line + 1), end + 1
+    else:
+        used = next(i for i, text in enumerate(lines) if not text.startswith(":"))
+        found = readers.parse_yaml(path, "\n".join(text[1:] for text in lines[:used]), line)
+    if unknown := [key for key in found if key not in OPTIONS]:
+        allowed = ", ".join(OPTIONS)
+        raise readers.fault(path, line, f"the cell has {unknown[0]!r}; allowed: {allowed}")
+    words = found.get("tags", [])
+    if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+        raise readers.fault(path, line, f"tags: {words!r} must be a list of words")
+    return found, used
+
+
+def check_cells(path: Path) -> None:
+    """Raise where the options or the code of a cell cannot be read, or no cell has parameters."""
+    content = readers.text(path)
+    tagged = []
+    for cell in CELL.finditer(content):
+        line = readers.line_of(content, cell.start(2))
+        found, used = options(path, cell[2], line)
+        code = "\n".join(cell[2].split("\n")[used:])
+        parse(path, code, line + used)
+        tagged += ["parameters" in found.get("tags", [])]
+    if tagged.count(True) != 1 or not tagged[0]:
+        raise readers.fault(
+            path, 0, "the first code cell, and no other, needs the tag `parameters`"
+        )
+
+
+def parse(path: Path, code: str, line: int = 1) -> ast.Module:
+    """The syntax tree of Python, or of a cell, that begins at `line` of a file."""
+    bare = code.lstrip("\n")  # as IPython does
+    try:
+        return ast.parse(TransformerManager().transform_cell(bare))
+    except SyntaxError as error:
+        line += len(code) - len(bare) + (error.lineno or 1) - 1
+        raise readers.fault(path, line, f"broken Python: {error.msg}") from None
+
+
 def read_source(root: Path, name: str) -> NotebookNode:
     """The chapter's source as a notebook without outputs."""
-    nb = jupytext.read(root / "book" / f"{name}.md")
+    path = root / "book" / f"{name}.md"
+    nb = jupytext.reads(readers.text(path), fmt="md:myst")
     stable_ids(nb)
     return nb
 
@@ -99,7 +187,7 @@ def code_cells(nb: NotebookNode) -> list[NotebookNode]:
 
 def cell_line(root: Path, name: str, number: int) -> int:
     """The line of book/<name>.md at which code cell `number` (from 1) opens."""
-    text = (root / "book" / f"{name}.md").read_text()
+    text = readers.text(root / "book" / f"{name}.md")
     starts = [match.start() for match in FENCE.finditer(text)]
     return text.count("\n", 0, starts[number - 1]) + 1 if number <= len(starts) else 1
 
@@ -114,6 +202,18 @@ def parameter_names(nb: NotebookNode) -> list[str]:
                 targets = [node.target] if isinstance(node, ast.AnnAssign) else targets
                 names += [target.id for target in targets if isinstance(target, ast.Name)]
     return names
+
+
+def mutants(nb: NotebookNode) -> set[str] | None:
+    """The mutants that `check.one_of("mutant", mutant, (...))` allows; None without that call."""
+    for cell in code_cells(nb):
+        for node in ast.walk(ast.parse(TransformerManager().transform_cell(cell.source))):
+            match node:
+                case ast.Call(
+                    func=ast.Attribute(attr="one_of"), args=[ast.Constant("mutant"), _, words]
+                ):
+                    return set(ast.literal_eval(words)) - {""}
+    return None
 
 
 def imported(code: str, package: str = "") -> set[str]:
@@ -159,5 +259,5 @@ def closure(root: Path, sources: Iterable[str]) -> list[Path]:
                 if path not in found:
                     found.add(path)
                     inside = ".".join(path.parent.relative_to(root).parts)
-                    waiting.append((path.read_text(), inside))
+                    waiting.append((readers.text(path), inside))
     return sorted(found)

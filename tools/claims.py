@@ -1,15 +1,15 @@
 """The claims the chapters evaluate, held against book/claims.toml; and the exercises' checkers."""
 
 import argparse
-import tomllib
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import nbformat
 from nbformat import NotebookNode
 
 from tools import chapters as book
+from tools import readers
 from tools.files import ToolError, write_json
 
 CLAIM = "application/vnd.fltutils.claim+json"
@@ -24,26 +24,67 @@ WIDE = 4.0  # standard errors a claim's margin must have in the default run
 
 def register(root: Path) -> list[dict[str, Any]]:
     """Every claim of book/claims.toml, its form checked."""
-    claims: list[dict[str, Any]] = tomllib.loads((root / "book/claims.toml").read_text())["claim"]
-    seen = set()
-    for claim in claims:
-        name = claim.get("id", "a claim without id")
-        if missing := [key for key in NEEDED if key not in claim]:
-            raise ToolError(f"book/claims.toml: {name} lacks {', '.join(missing)}")
-        if unknown := [key for key in claim if key not in ALLOWED]:
-            raise ToolError(f"book/claims.toml: {name} has {unknown[0]!r}; allowed: {ALLOWED}")
-        if name in seen:
-            raise ToolError(f"book/claims.toml: {name} is registered twice")
-        if claim["source"] not in SOURCES:
-            raise ToolError(
-                f"book/claims.toml: {name} has source {claim['source']!r}; allowed: {SOURCES}"
-            )
-        if expected(claim) not in ("holds", "fails"):
-            raise ToolError(f"book/claims.toml: {name} expects {claim['expected']!r}")
-        if expected(claim) == "fails" and not claim.get("reason"):
-            raise ToolError(f"book/claims.toml: {name} is expected to fail and gives no reason")
-        seen.add(name)
+    path = root / "book/claims.toml"
+    table = readers.read_toml(path)
+    claims: list[dict[str, Any]] = table.get("claim", [])
+    if not claims or not isinstance(claims, list) or not all(isinstance(c, dict) for c in claims):
+        raise readers.fault(path, 0, "no claim: each is a table [[claim]]")
+    if unknown := sorted(set(table) - {"claim", "planned"}):
+        raise readers.fault(path, 0, f"{unknown[0]!r} outside the claims; allowed: planned")
+    pages, planned = book.pages(root), table.get("planned", [])
+    if not isinstance(planned, list):
+        raise readers.fault(path, 0, f"planned = {planned!r} must be a list of chapters")
+    if written := [name for name in planned if name in pages]:
+        raise readers.fault(path, 0, f"{written[0]!r} stands in _toc.yml: it is not `planned`")
+    seen: set[str] = set()
+    for number, claim in enumerate(claims):
+        if message := misformed(claim, seen, [*pages, *planned]):
+            raise readers.fault(path, claim_line(path, number), message)
+        seen.add(claim["id"])
     return claims
+
+
+def claim_line(path: Path, number: int) -> int:
+    """The line at which claim `number` (from 0) opens."""
+    content = readers.text(path)
+    heads = [found.start() for found in re.finditer(r"(?m)^[ \t]*\[\[[ \t]*claim", content)]
+    return readers.line_of(content, heads[number]) if number < len(heads) else 0
+
+
+def misformed(claim: dict[str, Any], seen: set[str], places: list[str]) -> str:
+    """What is wrong with a claim's form, in words; empty where it is sound."""
+    name = claim.get("id", "a claim without id")
+    if missing := [key for key in NEEDED if key not in claim]:
+        return f"{name} lacks {', '.join(missing)}"
+    if unknown := [key for key in claim if key not in ALLOWED]:
+        return f"{name} has {unknown[0]!r}; allowed: {', '.join(ALLOWED)}"
+    if wrong := [key for key, value in claim.items() if not isinstance(value, str)]:
+        return f"{name}: {wrong[0]} = {claim[wrong[0]]!r} must be a text"
+    if name in seen:
+        return f"{name} is registered twice"
+    if claim["source"] not in SOURCES:
+        return f"{name} has source {claim['source']!r}; allowed: {', '.join(SOURCES)}"
+    if claim["chapter"] not in places:
+        return f"{name}: no chapter {claim['chapter']!r} in _toc.yml or the list `planned`"
+    if expected(claim) not in ("holds", "fails"):
+        return f"{name} expects {claim['expected']!r}; allowed: holds, fails"
+    if expected(claim) == "fails" and not claim.get("reason"):
+        return f"{name} is expected to fail and gives no reason"
+    return ""
+
+
+def check_mutants(root: Path) -> None:
+    """Raise where a claim names a mutant that its chapter does not have."""
+    path = root / "book/claims.toml"
+    known = {name: book.mutants(book.read_source(root, name)) for name in book.chapters(root)}
+    for number, claim in enumerate(register(root)):
+        name, place, mutant = claim["id"], claim["chapter"], claim.get("mutant", "")
+        allowed = known.get(place)
+        if allowed is not None and mutant and mutant not in allowed:
+            message = f"{name} has mutant {mutant!r}; book/{place}.md allows: "
+            raise readers.fault(
+                path, claim_line(path, number), message + ", ".join(sorted(allowed))
+            )
 
 
 def expected(claim: dict[str, Any]) -> str:
@@ -69,7 +110,7 @@ def stored(root: Path, name: str, folder: Path) -> NotebookNode:
     path = folder / f"{name}.ipynb"
     if not path.exists():
         raise ToolError(f"{path.relative_to(root)} is missing: run `make book`")
-    return nbformat.read(path, as_version=4)
+    return readers.read_notebook(path)
 
 
 def rows(root: Path, folder: Path) -> tuple[list[dict[str, Any]], list[str]]:

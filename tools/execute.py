@@ -342,6 +342,8 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--out", type=Path, help="default: _build/executed, or _build/run")
     parser.add_argument("--jobs", type=int, help="processes at once (default: one a core)")
     args = parser.parse_args(argv)
+    if args.seed is not None and args.seed < 0:
+        raise ToolError(f"seed {args.seed} is not allowed; give a whole number ≥ 0")
     given = {name: getattr(args, name) for name in ("seed", "mutant", "scale")}
     parameters = {name: value for name, value in given.items() if value is not None}
     for other in args.others:

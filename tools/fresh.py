@@ -1,6 +1,7 @@
 """The book at a seed nobody tuned: every claim's verdict must stay."""
 
 import argparse
+import re
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +63,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--jobs", type=int)
     args = parser.parse_args(argv)
     root = Path.cwd()
-    if args.seed != "commit" and not args.seed.isdigit():
+    if args.seed != "commit" and not re.fullmatch("[0-9]+", args.seed):
         raise ToolError(f"seed {args.seed!r} is not allowed; give a whole number ≥ 0 or `commit`")
     seed = drawn(root) if args.seed == "commit" else int(args.seed)
     print(f"fresh seed: {seed}", flush=True)

@@ -17,7 +17,7 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell
 from PIL import Image
 
-from tools import address
+from tools import address, readers
 from tools import chapters as book
 from tools.execute import cache_key, count_cells, graft, last_run
 from tools.files import ToolError, digest, write_if_changed
@@ -205,7 +205,7 @@ def check(root: Path, names: list[str]) -> None:
             continue
         # Through text and back: joined lines, plain types, as in the committed file.
         fresh = nbformat.reads(nbformat.writes(nb), as_version=4)
-        if diff := difference(nbformat.read(target, as_version=4), fresh, name):
+        if diff := difference(readers.read_notebook(target), fresh, name):
             stale.append(f"book/{name}.ipynb is stale; run `make book` and commit it\n{diff}")
     if stale:
         raise ToolError("\n\n".join(stale))

@@ -12,13 +12,12 @@ import sys
 import time
 from pathlib import Path
 
-import nbformat
 from jupyter_cache import get_cache
 from jupyter_cache.base import CacheBundleIn
 from myst_nb.core.read import read_myst_markdown_notebook
 from nbformat import NotebookNode
 
-from tools import chapters
+from tools import chapters, readers
 from tools.files import ToolError, write_atomic
 from tools.lighten import lighten
 
@@ -31,7 +30,7 @@ def stored(root: Path, name: str, committed: bool) -> NotebookNode:
     path = root / ("book" if committed else "_build/executed") / f"{name}.ipynb"
     if not path.exists():
         raise ToolError(f"{path.relative_to(root)} is missing: run `make book`")
-    return nbformat.read(path, as_version=4)
+    return readers.read_notebook(path)
 
 
 def with_outputs(source: NotebookNode, run: NotebookNode, name: str) -> NotebookNode:

@@ -17,6 +17,7 @@ from docutils.parsers.rst import directives
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
+from tools.files import ToolError
 from tools.labs import configs
 
 
@@ -31,7 +32,7 @@ class LabDirective(SphinxDirective):
         name = self.arguments[0]
         try:
             config = configs.load(name)
-        except ValueError as error:
+        except ToolError as error:
             raise self.error(str(error)) from error
         if "alt" not in self.options:
             raise self.error(f"lab {name}: the option alt is missing")

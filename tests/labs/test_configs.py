@@ -1,7 +1,7 @@
 """The configurations of the labs, and the page that the directive makes of one."""
 
-import copy
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 from conftest import ROOT
 
+from tools.files import ToolError
 from tools.labs import configs
+from tools.labs.models import MODELS
 
 
 @pytest.mark.parametrize("name", configs.names())
@@ -22,7 +24,7 @@ def test_each_lab_is_well_formed(name: str) -> None:
 
 
 def _broken(change: Any) -> dict[str, Any]:
-    config = copy.deepcopy(configs.load("benign_overfitting"))
+    config = json.loads((configs.FOLDER / "benign_overfitting.json").read_text(encoding="utf-8"))
     change(config)
     return config
 
@@ -30,24 +32,59 @@ def _broken(change: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda c: c.update(colour="red"), "fields .'colour'"),
-        (lambda c: c.update(model="nothing"), "model .'nothing'"),
-        (lambda c: c["sliders"][0].update(name="N"), "slider .'N'"),
-        (lambda c: c["sliders"][0].update(max=20), "n = 50 is outside its slider"),
-        (lambda c: c["plots"][0]["curves"][0].update(key="gama"), "curves .'gama'"),
-        (lambda c: c.update(sentence="{test_eror:%}"), "words of the sentence .'test_eror'"),
-        (lambda c: c.update(sentence="[c > oops ? a : b]"), "words of the sentence .'oops'"),
-        (lambda c: c["phase"]["boundary"].update(key="rat"), "map .'rat'"),
+        (lambda c: c.update(colour="red"), r"the lab: .* \('colour' was unexpected\)"),
+        (lambda c: c.update(model="nothing"), "model: 'nothing' is not one of"),
+        (lambda c: c["params"].pop("n"), "params: n missing for signal_noise$"),
+        (lambda c: c["params"].update(N=1), "params: unknown N; known: d, flip, m, mu, n, q, rat"),
+        (lambda c: c["params"].update(n="50"), "params.n: '50' is not of type 'number'"),
+        (lambda c: c["params"].update(n=-1), "the model does not run at these params: "),
+        (lambda c: c["sliders"][0].pop("min"), r"sliders\[0\]: 'min' is a required property"),
+        (lambda c: c["sliders"][0].update(name="N"), "sliders: unknown N"),
+        (lambda c: c["sliders"][0].update(max=20), "n = 50 is outside its range"),
+        (lambda c: c["sliders"][4].update(scale="log"), "flip: scale log needs min > 0"),
+        (lambda c: c["plots"][0]["curves"][0].update(key="gama"), "plots: unknown gama"),
+        (lambda c: c["plots"][0]["curves"][0].update(color="e"), r"curves\[0\].color: 'e' is not"),
+        (lambda c: c.update(sentence="{test_eror:%}"), "sentence: unknown test_eror"),
+        (lambda c: c.update(sentence="[c > oops ? a : b]"), "sentence: unknown oops"),
+        (
+            lambda c: c.update(sentence="[n > 2 ? a]"),
+            r"sentence: '\[n > 2 \? a\]' is not understood",
+        ),
+        (lambda c: c["phase"]["boundary"].update(key="rat"), "phase: unknown rat"),
     ],
 )
 def test_a_typing_error_is_refused_with_its_place(change: Any, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ToolError, match=message):
         configs.check("benign_overfitting", _broken(change))
 
 
+@pytest.mark.parametrize("name", MODELS)
+def test_contributing_lists_the_parameters_of_each_model(name: str) -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    listed = re.search(rf"for `{name}` ([`\w,\s]+)", text)
+    assert listed
+    assert set(re.findall(r"`(\w+)`", listed[1])) == configs.parameters(MODELS[name])
+
+
 def test_an_unknown_lab_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"there is no nothing.json"):
+    with pytest.raises(ToolError, match=r"labs/nothing.json: no such lab; there are benign"):
         configs.load("nothing")
+
+
+@pytest.mark.parametrize(
+    ("tool", "code", "told"),
+    [
+        ("figures", 1, "error: book/labs/nope.json: no such lab; there are benign_overfitting, "),
+        ("build", 2, "usage: python -m tools.labs.build [-h] [--check]\n"),
+    ],
+)
+def test_an_unknown_argument_writes_nothing(tool: str, code: int, told: str) -> None:
+    before = {path: path.stat().st_mtime_ns for path in configs.PICTURES.iterdir()}
+    command = [sys.executable, "-m", f"tools.labs.{tool}", "nope"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == code
+    assert done.stderr.startswith(told)
+    assert before == {path: path.stat().st_mtime_ns for path in configs.PICTURES.iterdir()}
 
 
 def _build(folder: Path, page: str) -> subprocess.CompletedProcess[str]:
@@ -78,4 +115,4 @@ def test_the_directive_embeds_the_lab_and_its_figure(tmp_path: Path) -> None:
 def test_the_directive_wants_an_alt_text_and_a_known_lab(tmp_path: Path) -> None:
     done = _build(tmp_path, "# A\n\n```{lab} label_noise\n```\n\n```{lab} oops\n:alt: x\n```\n")
     assert done.returncode != 0
-    assert "alt is missing" in done.stderr or "there is no oops.json" in done.stderr
+    assert "alt is missing" in done.stderr or "oops.json: no such lab" in done.stderr

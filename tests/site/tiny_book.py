@@ -28,6 +28,7 @@ LEDGER = "# Ledger\n\n```{claims-ledger}\n```\n"
 STATISTICS = "# Statistics\n\n```{execution-statistics}\n```\n"
 BIBLIOGRAPHY = "# Bibliography\n\n```{bibliography}\n:all:\n```\n"
 CLAIMS = """
+planned = ["another_chapter"]
 [[claim]]
 id = "tiny.one"
 statement = "For $n > 0$ it holds."

@@ -150,6 +150,7 @@ def exercise(name, passed):
 '''
 
 CLAIMS = """
+planned = ["later"]
 [[claim]]
 id = "kou.waves"
 statement = "Waves grow."

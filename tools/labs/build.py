@@ -1,5 +1,6 @@
 """Write, or check, the JavaScript of every model: python -m tools.labs.build [--check]."""
 
+import argparse
 import hashlib
 import inspect
 import json
@@ -54,11 +55,14 @@ def write(path: Path, content: str | bytes) -> None:
 
 def main(argv: list[str]) -> int:
     """Write the scripts, or with --check say which differ from what the steps give now."""
+    parser = argparse.ArgumentParser(prog="python -m tools.labs.build", description=main.__doc__)
+    parser.add_argument("--check", action="store_true", help="write nothing")
+    check = parser.parse_args(argv).check
     stale = []
     for name, model in MODELS.items():
         path, text = FOLDER / f"{name}.js", render(name, model)
-        if argv == ["--check"]:
-            if not path.exists() or path.read_text() != text:
+        if check:
+            if not path.exists() or path.read_bytes() != text.encode():
                 stale.append(path.name)
             continue
         write(path, text)

@@ -1,26 +1,70 @@
 """The labs of the book: book/labs/*.json, checked so that a typing error fails the build."""
 
-import json
+import inspect
 import re
 from pathlib import Path
 from typing import Any
 
-from .models import MODELS
+from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
+
+from tools import readers
+
+from .models import MODELS, Model
 from .replay import replay
 
 FOLDER = Path(__file__).parents[2] / "book" / "labs"
-FIELDS = {"model", "title", "params", "sliders", "sentence", "plots", "phase"}
-SLIDER = {"name", "label", "min", "max", "step", "scale", "integer", "positions", "unit"}
-PLOT = {"title", "scale", "min", "max", "curves", "levels"}
-CURVE = {"key", "label", "color", "line", "where"}
+PICTURES = FOLDER.parent / "_assets" / "labs"
+TEXT, NUMBER, WHOLE, YES = ({"type": t} for t in ("string", "number", "integer", "boolean"))
+LOG = {"const": "log"}
+VALUE = re.compile(r"\{(\w+)(?::%)?\}")  # these two as in lab.js
+CHOICE = re.compile(r"\[(\S+) [<>] (\S+) \? ([^\]]*?) : ([^\]]*?)\]")
+
+
+def record(needed: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """The schema of an object with these fields and no others."""
+    return {
+        "type": "object", "required": list(needed), "properties": needed | more,
+        "additionalProperties": False,
+    }  # fmt: skip
+
+
+def many(item: dict[str, Any]) -> dict[str, Any]:
+    """The schema of a list that is not empty."""
+    return {"type": "array", "items": item, "minItems": 1}
+
+
+CURVE = record(
+    {"key": TEXT, "label": TEXT},
+    color={"enum": list("abcd")}, line={"enum": ["solid", "dashed", "theory"]},
+    where={"type": "array", "prefixItems": [TEXT, NUMBER], "minItems": 2, "maxItems": 2},
+)  # fmt: skip
+SLIDER = record(
+    {"name": TEXT, "label": TEXT, "min": NUMBER, "max": NUMBER},
+    step=NUMBER, scale=LOG, integer=YES, positions=WHOLE, unit=TEXT,
+)  # fmt: skip
+PLOT = record(
+    {"title": TEXT, "curves": many(CURVE)},
+    scale=LOG, min=NUMBER, max=NUMBER, levels=many(record({"at": NUMBER, "label": TEXT})),
+)  # fmt: skip
+X = record({"name": TEXT, "label": TEXT, "min": NUMBER, "max": NUMBER, "cells": WHOLE},
+           scale=LOG, integer=YES)  # fmt: skip
+Y = record({"name": TEXT, "label": TEXT, "around": NUMBER, "cells": WHOLE}, integer=YES)
+BOUNDARY = record({"key": TEXT, "at": NUMBER, "label": TEXT})
+PHASE = record({"title": TEXT, "show": TEXT, "top": NUMBER, "x": X, "y": Y, "boundary": BOUNDARY})
+PARAMS = {"type": "object", "additionalProperties": NUMBER}
+LAB = record(
+    {"model": {"enum": list(MODELS)}, "title": TEXT, "params": PARAMS, "sliders": many(SLIDER),
+     "sentence": TEXT, "plots": many(PLOT)},
+    phase=PHASE,
+)  # fmt: skip
 
 
 def load(name: str) -> dict[str, Any]:
     """The configuration of a lab; an error says what is wrong with it."""
     path = FOLDER / f"{name}.json"
     if not path.exists():
-        raise ValueError(f"lab {name}: there is no {path.name} in book/labs")
-    config: dict[str, Any] = json.loads(path.read_text())
+        raise readers.fault(path, 0, f"no such lab; there are {', '.join(names())}")
+    config: dict[str, Any] = readers.read_json(path)
     check(name, config)
     return config
 
@@ -30,35 +74,63 @@ def names() -> list[str]:
     return sorted(p.stem for p in FOLDER.glob("*.json"))
 
 
+def parameters(model: Model) -> set[str]:
+    """What a run must be given: the names in its sizes, draws and steps that nothing computes."""
+    forms = [*model.sizes.values(), *(spec.get("df", {}) for spec in model.draws.values())]
+    asked = {part for form in forms for name in form for part in name.split("^")}
+    for step in (*model.init, *model.step, *model.measure):
+        asked |= set(inspect.signature(step).parameters)
+    return {"seed", "steps"} | (asked & set(model.fixtures[0]))  # the rest is drawn or computed
+
+
 def check(name: str, config: dict[str, Any]) -> None:
-    """Refuse unknown fields, and names that neither the parameters nor the records have."""
+    """Refuse a field of the wrong form, and names that nothing gives."""
+    path = FOLDER / f"{name}.json"
 
     def known(what: str, given: Any, allowed: Any) -> None:
         if unknown := sorted(set(given) - set(allowed)):
-            raise ValueError(f"lab {name}: {what} {unknown}: must be among {sorted(allowed)}")
+            raise readers.fault(
+                path,
+                0,
+                f"{what}: unknown {', '.join(unknown)}; known: {', '.join(sorted(allowed))}",
+            )
 
-    known("fields", config, FIELDS)
-    known("model", [config["model"]], MODELS)
-    run = replay(MODELS[config["model"]], config["params"] | {"steps": 0})
+    for error in Draft202012Validator(LAB).iter_errors(config):
+        place = error.json_path.removeprefix("$").removeprefix(".") or "the lab"
+        raise readers.fault(path, 0, f"{place}: {error.message:.200}")
+    params, model = config["params"], MODELS[config["model"]]
+    if missing := sorted(parameters(model) - set(params)):
+        raise readers.fault(path, 0, f"params: {', '.join(missing)} missing for {config['model']}")
+    known("params", params, parameters(model))
+    try:
+        run = replay(model, params | {"steps": 0})
+    except (ArithmeticError, LookupError, RuntimeError, ValueError) as error:
+        raise readers.fault(path, 0, f"the model does not run at these params: {error}") from error
     curves = run["curves"]
-    numbers = {k for k, v in curves.items() if not isinstance(v[0], list)} | set(config["params"])
+    numbers = {k for k, v in curves.items() if not isinstance(v[0], list)} | set(params)
     numbers |= {k for k, v in run["env"].items() if v.dim() == 0}
     for slider in config["sliders"]:
-        known("slider fields", slider, SLIDER)
-        known("slider", [slider["name"]], config["params"])
-        value = config["params"][slider["name"]]
+        known("sliders", [slider["name"]], params)
+        value = params[slider["name"]]
         if not slider["min"] <= value <= slider["max"]:
-            raise ValueError(f"lab {name}: {slider['name']} = {value} is outside its slider")
+            raise readers.fault(
+                path, 0, f"sliders: {slider['name']} = {value} is outside its range"
+            )
+        if "scale" in slider and slider["min"] <= 0:
+            raise readers.fault(path, 0, f"sliders: {slider['name']}: scale log needs min > 0")
     for plot in config["plots"]:
-        known("plot fields", plot, PLOT)
         for curve in plot["curves"]:
-            known("curve fields", curve, CURVE)
-            known("curves", [curve["key"], *curve.get("where", [])[:1]], curves)
-    words = re.findall(r"\[(\S+) [<>] (\S+) \?", config["sentence"])
-    words = [w for pair in words for w in pair] + re.findall(
-        r"\{(\w+)(?::%)?\}", config["sentence"]
-    )
-    known("words of the sentence", [w for w in words if not re.fullmatch(r"[\d.]+", w)], numbers)
+            known("plots", [curve["key"], *curve.get("where", [])[:1]], curves)
+    known("sentence", words(config["sentence"]), numbers)
+    plain = VALUE.sub("", CHOICE.sub(r"\3\4", config["sentence"]))
+    if rest := re.search(r"[{}\[\]].{0,20}", plain):
+        raise readers.fault(path, 0, f"sentence: {rest[0]!r} is not understood")
     if phase := config.get("phase"):
-        known("map axes", [phase["x"]["name"], phase["y"]["name"]], config["params"])
-        known("map", [phase["show"], phase["boundary"]["key"]], numbers)
+        known("phase", [phase["x"]["name"], phase["y"]["name"]], params)
+        known("phase", [phase["show"], phase["boundary"]["key"]], numbers)
+
+
+def words(sentence: str) -> list[str]:
+    """The names that a sentence fills in or compares."""
+    compared = [word for found in CHOICE.findall(sentence) for word in found[:2]]
+    return [w for w in compared if not re.fullmatch(r"[\d.]+", w)] + VALUE.findall(sentence)

@@ -3,15 +3,17 @@
 python -m tools.labs.figures writes book/_assets/labs/<lab>.png and <lab>.dark.png.
 """
 
+import argparse
 import io
 import sys
-from pathlib import Path
 from typing import Any
 
 import matplotlib
 
 matplotlib.use("agg")
 import matplotlib.pyplot as plt
+
+from tools.files import ToolError
 
 from . import build, configs
 from .models import MODELS
@@ -70,15 +72,19 @@ def figure(config: dict[str, Any], run: dict[str, Any], ink: dict[str, str]) -> 
     return out.getvalue()
 
 
-def main(names: list[str]) -> int:
+def main(argv: list[str]) -> None:
     """Write the figures of all labs, or of those named."""
-    for name in names or configs.names():
-        config = configs.load(name)
+    parser = argparse.ArgumentParser(prog="python -m tools.labs.figures", description=main.__doc__)
+    parser.add_argument("labs", nargs="*", help="all of them by default")
+    names = parser.parse_args(argv).labs or configs.names()
+    for name, config in [(name, configs.load(name)) for name in names]:
         run = replay(MODELS[config["model"]], config["params"])
         for tail, ink in INKS.items():
-            build.write(Path(build.FOLDER) / f"{name}{tail}.png", figure(config, run, ink))
-    return 0
+            build.write(configs.PICTURES / f"{name}{tail}.png", figure(config, run, ink))
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    try:
+        main(sys.argv[1:])
+    except ToolError as error:
+        sys.exit(f"error: {error}")
