@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from tools.__main__ import guarded
 from tools.files import write_atomic
 
 from .models import MODELS, Model
@@ -73,4 +74,4 @@ def main(argv: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(guarded("python -m tools.labs.build", lambda: main(sys.argv[1:])))
