@@ -32,7 +32,7 @@ def write_atomic(path: Path, content: str | bytes) -> None:
 
 def write_if_changed(path: Path, content: str) -> bool:
     """Write `content` unless the file says so already; True where it was written."""
-    if path.exists() and path.read_text() == content:
+    if path.exists() and path.read_bytes() == content.encode():
         return False
     write_atomic(path, content)
     return True
