@@ -9,6 +9,7 @@ import torch
 
 from benchmarks import contenders, giant_step, pages, report
 from fltutils.sweep import write_whole
+from tools.__main__ import guarded
 
 BUILD = Path("_build")
 ROUNDS = 10
@@ -73,4 +74,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(guarded("python -m benchmarks", main))

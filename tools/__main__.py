@@ -4,8 +4,10 @@ import importlib
 import os
 import signal
 import sys
+from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 from tools.files import ToolError, lock
 
@@ -29,8 +31,26 @@ APART = {"address", "chromium", "node"}  # these write neither under _build nor 
 BARE = APART | {"pictures", "timings"}  # these need no sound book
 
 
+def guarded(command: str, run: Callable[[], Any], writes: bool = True) -> int:
+    """Run a command under the lock; 1 on a fault of the book or of a file, 130 on an interrupt."""
+    for interrupt in (signal.SIGINT, signal.SIGTERM):  # a background shell ignores the first
+        signal.signal(interrupt, signal.default_int_handler)
+    try:
+        with lock(Path.cwd(), command) if writes else nullcontext():
+            return int(run() or 0)
+    except ToolError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    except OSError as error:
+        print(f"error: {error.filename or Path.cwd()}: {error.strerror or error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("\ninterrupted: nothing half-written, run it again", file=sys.stderr)
+        return 130
+
+
 def main() -> int:
-    """Run one command; 1 on a fault of the book or of a file, 130 on an interrupt."""
+    """Run one command; its exit code."""
     if len(sys.argv) < 2 or sys.argv[1] not in COMMANDS:
         print("usage: python -m tools <command> …\n")
         print("\n".join(f"  {name:9} {about}" for name, about in COMMANDS.items()))
@@ -41,23 +61,14 @@ def main() -> int:
     if os.pathsep in str(Path.cwd()):
         print(f"error: {Path.cwd()}: Python's paths cannot hold {os.pathsep!r}", file=sys.stderr)
         return 2
-    for interrupt in (signal.SIGINT, signal.SIGTERM):  # a background shell ignores the first
-        signal.signal(interrupt, signal.default_int_handler)
     name, *argv = sys.argv[1:]
-    try:
-        with nullcontext() if name in APART else lock(Path.cwd(), f"python -m tools {name}"):
-            if name not in BARE:
-                importlib.import_module("tools.inputs").check(Path.cwd())
-            return int(importlib.import_module(f"tools.{name}").main(argv) or 0)
-    except ToolError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    except OSError as error:
-        print(f"error: {error.filename or Path.cwd()}: {error.strerror or error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print("\ninterrupted: nothing half-written, run it again", file=sys.stderr)
-        return 130
+
+    def run() -> Any:
+        if name not in BARE:
+            importlib.import_module("tools.inputs").check(Path.cwd())
+        return importlib.import_module(f"tools.{name}").main(argv)
+
+    return guarded(f"python -m tools {name}", run, writes=name not in APART)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
+from tools.__main__ import guarded
 from tools.files import write_atomic
 
 from .models import MODELS, Model, Step
@@ -90,4 +91,4 @@ def main(argv: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(guarded("python -m tools.labs.build", lambda: main(sys.argv[1:])))

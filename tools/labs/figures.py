@@ -13,7 +13,7 @@ import matplotlib
 matplotlib.use("agg")
 import matplotlib.pyplot as plt
 
-from tools.files import ToolError
+from tools.__main__ import guarded
 
 from . import build, configs
 from .models import MODELS
@@ -84,7 +84,4 @@ def main(argv: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    try:
-        main(sys.argv[1:])
-    except ToolError as error:
-        sys.exit(f"error: {error}")
+    sys.exit(guarded("python -m tools.labs.figures", lambda: main(sys.argv[1:])))
