@@ -119,10 +119,29 @@ def press(page: Any, slider: str, *keys: str) -> None:
         page.keyboard.press(key)
 
 
-def first_slider(name: str) -> tuple[str, float]:
-    """The slider of the number of samples, or of its exponent, and its step."""
-    slider = next(s for s in LABS[name]["sliders"] if s["name"] in ("n", "kappa"))
-    return slider["name"], slider["step"]
+def stepped(lab: dict[str, Any]) -> dict[str, Any]:
+    """The slider that arrows move: of the batch or its exponent, else any linear one."""
+    order = {"n": 0, "kappa": 1, "d": 3, "steps": 3}
+    linear = [slider for slider in lab["sliders"] if "step" in slider]
+    return min(linear, key=lambda slider: order.get(slider["name"], 2))
+
+
+def pressed(lab: dict[str, Any]) -> dict[str, tuple[str, ...]]:
+    """The keys that two or more sliders of a lab get, by slider."""
+    names = [slider["name"] for slider in lab["sliders"]]
+    batch = stepped(lab)["name"]
+    other = [name for name in names if name not in (batch, "d", "steps")][:1]
+    keys: dict[str, tuple[str, ...]] = {batch: ("ArrowLeft", "ArrowLeft")}
+    keys |= dict.fromkeys(other, ("PageUp",))
+    more = {"d": ("PageUp", "ArrowRight"), "steps": ("Home", "ArrowRight")}
+    return {name: given for name, given in (keys | more | keys).items() if name in names}
+
+
+def test_a_lab_needs_no_slider_of_a_certain_name() -> None:
+    sliders = [{"name": "rate"}, {"name": "width", "step": 1}, {"name": "steps", "step": 10}]
+    assert stepped({"sliders": sliders})["name"] == "width"
+    assert list(pressed({"sliders": sliders})) == ["width", "rate", "steps"]
+    assert stepped({"sliders": [*sliders, {"name": "kappa", "step": 1}]})["name"] == "kappa"
 
 
 @pytest.mark.parametrize("name", LABS)
@@ -135,16 +154,14 @@ def test_each_lab_driven_by_keyboard_is_replayed_by_torch(
     assert first["where"] == "worker"
     assert first["params"] == LABS[name]["params"]
     check(first)
-    batch, step = first_slider(name)
-    press(page, batch, "ArrowLeft", "ArrowLeft")
-    other = next(s["name"] for s in LABS[name]["sliders"] if s["name"] not in (batch, "d", "steps"))
-    press(page, other, "PageUp")
-    press(page, "d", "PageUp", "ArrowRight")
-    press(page, "steps", "Home", "ArrowRight")
+    batch, keys = stepped(LABS[name]), pressed(LABS[name])
+    for slider, some in keys.items():
+        press(page, slider, *some)
     second = settled(page)
-    assert second["params"][batch] == pytest.approx(first["params"][batch] - 2 * step)
-    assert second["params"][other] > first["params"][other]
-    assert second["params"]["d"] > first["params"]["d"]
+    expected = first["params"][batch["name"]] - 2 * batch["step"]
+    assert second["params"][batch["name"]] == pytest.approx(expected)
+    for slider in keys.keys() - {batch["name"], "steps"}:
+        assert second["params"][slider] > first["params"][slider]
     check(second)
 
 
@@ -412,7 +429,7 @@ async def _firefox(site: Path, profile: Path) -> list[dict[str, Any]]:
             await done()
             await read(
                 "document.querySelector('feature-lab').$('[name="
-                + first_slider(name)[0]
+                + stepped(LABS[name])["name"]
                 + "]').focus()"
             )
             keys = [{"type": t, "value": "\ue012"} for t in ("keyDown", "keyUp")]  # arrow left
@@ -432,7 +449,8 @@ def test_firefox_too(site: Path, tmp_path: Path) -> None:
         limited = asyncio.wait_for(_firefox(site, tmp_path), 240)
         seen = pool.submit(asyncio.run, limited).result()
     for name, data in zip(LABS, seen, strict=True):
-        batch, step = first_slider(name)
-        assert data["params"][batch] == pytest.approx(LABS[name]["params"][batch] - step)
+        slider = stepped(LABS[name])
+        expected = LABS[name]["params"][slider["name"]] - slider["step"]
+        assert data["params"][slider["name"]] == pytest.approx(expected)
         assert data["where"] == "worker"
         check(data)
