@@ -24,8 +24,13 @@ def test_add():
     idle(1)
 """,
     "tools/__init__.py": "",
-    "pyproject.toml": """[tool.mutmut]
+    "tools/plugin.py": "",
+    "pyproject.toml": """[tool.pytest.ini_options]
+addopts = "-p tools.plugin"
+
+[tool.mutmut]
 source_paths = ["fltutils/"]
+also_copy = ["tools/"]
 pytest_add_cli_args_test_selection = ["tests/fltutils"]
 """,
 }
