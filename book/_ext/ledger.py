@@ -184,7 +184,20 @@ class ExecutionStatistics(GeneratedPart):
         return [
             self.section([nodes.Text("Chapters")], chapters),
             self.section([nodes.Text("Versions")], packages),
+            self.section([nodes.Text("Tests of the helper package")], self.mutation()),
         ]
+
+    def mutation(self) -> nodes.table:
+        """How many small changes of fltutils its tests notice."""
+        found = read_json(self.book / "mutation.json", "make mutation")
+        rows = {
+            "small changes tried": found["mutants"],
+            "noticed by a test": found["killed"],
+            "that nothing could notice": len(found["equivalent"]),
+            "score, of those that could": f"{found['score']:.3f}",
+        }
+        cells = [[plain(name), plain(str(value))] for name, value in rows.items()]
+        return self.table([f"{found['tool']} {found['version']}", "fltutils"], cells, "statistics")
 
 
 class Cpu(SphinxRole):

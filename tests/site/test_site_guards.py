@@ -44,6 +44,14 @@ def test_the_committed_notebooks_give_the_same_pages(tiny_book: Path) -> None:
     assert (site.build(tiny_book, committed=True) / "chapter.html").read_text() == from_run
 
 
+def test_the_statistics_show_the_mutation_score(tiny_book: Path) -> None:
+    html = (site.build(tiny_book) / "statistics.html").read_text()
+    assert all(text in html for text in ("mutmut 3.8.1", "<p>0.909</p>", "<p>90</p>"))
+    (tiny_book / "book/mutation.json").unlink()
+    with pytest.raises(ToolError, match=r"book/mutation\.json is missing: run `make mutation`"):
+        site.build(tiny_book)
+
+
 FAULTS = {
     "a missing file": ("index", "description.", "[](nowhere.md)", "nowhere"),
     "a missing section": ("index", "description.", "[x](chapter.md#nosuch)", "nosuch"),

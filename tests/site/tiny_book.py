@@ -25,6 +25,10 @@ chapters:
 """
 INDEX = "# A tiny book\n\nIts only chapter is [](chapter.md), and this line is its description.\n"
 LEDGER = "# Ledger\n\n```{claims-ledger}\n```\n"
+MUTATION = {
+    "tool": "mutmut", "version": "3.8.1", "mutants": 100, "killed": 90, "equivalent": {"x": "so"},
+    "score": 0.909,
+}  # fmt: skip
 STATISTICS = "# Statistics\n\n```{execution-statistics}\n```\n"
 BIBLIOGRAPHY = "# Bibliography\n\n```{bibliography}\n:all:\n```\n"
 CLAIMS = """
@@ -179,6 +183,7 @@ def make(root: Path, real: Path) -> Path:
     (root / "requirements.txt").write_text("numpy==2.4.6\n")
     (book / "claims.toml").write_text(CLAIMS)
     (book / "timings.json").write_text(json.dumps({"chapter": 5}))
+    (book / "mutation.json").write_text(json.dumps(MUTATION))
     notebook = jupytext.reads(CHAPTER, fmt="md:myst")
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
     for cell, shown in zip(code, outputs(), strict=True):

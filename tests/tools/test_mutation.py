@@ -1,5 +1,7 @@
 """The score counts what a test noticed, excuses only what is listed, and can be too low."""
 
+import json
+import re
 from pathlib import Path
 
 import pytest
@@ -7,6 +9,7 @@ import pytest
 from tools import mutation
 from tools.files import ToolError
 
+ROOT = Path(__file__).parents[2]
 CHANGES = {
     "fltutils.fit.x_line__mutmut_1": "- y = a + b\n+ y = a - b",
     "fltutils.fit.x_line__mutmut_2": "- size = 100\n+ size = 101",
@@ -53,6 +56,16 @@ def test_a_low_score_is_red() -> None:
     mutation.check(mutation.record(CHANGES, 18, []))
     with pytest.raises(ToolError, match=r"mutation score 0\.895: at least 0\.9"):
         mutation.check(mutation.record(CHANGES, 17, []))
+
+
+def test_the_committed_score_adds_up_and_is_high_enough() -> None:
+    found = json.loads((ROOT / "book/mutation.json").read_text())
+    assert re.fullmatch(r"[0-9a-f]{40}", found["commit"])
+    counted = found["mutants"] - len(found["equivalent"])
+    assert counted == found["killed"] + len(found["survived"])
+    assert found["score"] == round(found["killed"] / counted, 4)
+    assert all(len(reason) > 20 for reason in found["equivalent"].values())
+    mutation.check(found)
 
 
 @pytest.mark.slow
