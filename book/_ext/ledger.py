@@ -189,7 +189,7 @@ class ExecutionStatistics(GeneratedPart):
 
     def mutation(self) -> nodes.table:
         """How many small changes of fltutils its tests notice."""
-        found = read_json(self.book / "mutation.json", "make mutation")
+        found = needed(self.book / "mutation.json", "make mutation")
         rows = {
             "small changes tried": found["mutants"],
             "noticed by a test": found["killed"],
