@@ -83,5 +83,5 @@ test: env node  ## everything CI runs
 	$(call stage,tests,CHROMIUM_PATH="$$($(PY) -m tools chromium)" && export CHROMIUM_PATH && $(PY) -m pytest -n 2 --dist worksteal -m "not nightly" tests)
 	$(call clock,end)
 
-nightly: env  ## what takes too long for `make test`
+nightly: env node  ## what takes too long for `make test`
 	$(PY) -m pytest -n 2 --dist worksteal -m nightly tests

@@ -11,7 +11,6 @@ import pytest
 from tools import execute, kernels
 from tools.execute import Task
 
-PAIRS = 30 if os.environ.get("NIGHTLY") else 3
 ROOM = 103  # bytes of a socket's path on macOS; Linux has 107
 
 NBVAL = """
@@ -33,8 +32,9 @@ def test_each_kernel_has_an_address_of_its_own_that_is_short_everywhere(
 
 
 @pytest.mark.slow
-def test_kernels_that_start_in_pairs_all_live(tiny: Path) -> None:
-    for i in range(PAIRS):
+@pytest.mark.parametrize("pairs", [3, pytest.param(30, marks=pytest.mark.nightly)])
+def test_kernels_that_start_in_pairs_all_live(tiny: Path, pairs: int) -> None:
+    for i in range(pairs):
         tasks = [Task(name, {"seed": i}, tiny / f"_build/{i}") for name in ("waves", "tides")]
         assert not execute.failures(execute.run_all(tiny, tasks, jobs=2))
 
