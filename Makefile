@@ -64,7 +64,7 @@ check: env  ## lint, types and fast unit tests, in less than 30 s
 	$(call stage,lint,$(PY) -m ruff check . && $(PY) -m ruff format --check .)
 	$(call stage,types,$(PY) -m mypy)
 	$(call stage,workflows,.venv/bin/zizmor --offline --quiet .github)
-	$(call stage,unit tests,$(PY) -m pytest -q -m "not slow and not site" -n 2 tests)
+	$(call stage,unit tests,$(PY) -m pytest -q -m "not slow and not site and not nightly" -n 2 tests)
 	$(call clock,end)
 
 # The default seed runs once (nbval), the drawn one once (papermill); the site is made from what
