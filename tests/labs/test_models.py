@@ -25,6 +25,15 @@ def test_the_scripts_are_what_the_steps_give_now(capsys: pytest.CaptureFixture[s
     assert build.main(["--check"]) == 0, capsys.readouterr().out
 
 
+def test_a_script_hashes_every_function_that_its_steps_run() -> None:
+    model = MODELS["signal_noise"]
+    found = "".join(text for f in (*model.step, *model.measure) for text in build.sources(f, model))
+    for name in ("descend", "look", "act", "cnn_from_products", "logistic", "along", "rho", "seen"):
+        assert f"def {name}(" in found
+    for name in ("pull", "fresh_margins", "sources"):  # the package's, but no page runs them
+        assert f"def {name}(" not in found
+
+
 @pytest.mark.parametrize(("name", "run"), RUNS)
 def test_node_replays_the_recorded_runs(node: Any, name: str, run: dict[str, Any]) -> None:
     sizes = {k: v for k, v in run["params"].items() if k in MODELS[name].trace}
