@@ -103,7 +103,9 @@ def check_options(rule: str, options: dict[str, Any]) -> None:
     for name, value in options.items():
         if name not in allowed:
             names = ", ".join(allowed) or "none"
-            raise TypeError(f"{name} = {value!r}: rule {rule!r} takes the options: {names}")
+            raise TypeError(
+                f"{name} = {value!r}: neither train nor rule {rule!r} has it; the rule has: {names}"
+            )
         (below,) = allowed[name].annotation.__metadata__
         check.shape(name, check.rate(name, value, below), ())
     for name, option in allowed.items():

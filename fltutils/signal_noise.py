@@ -5,6 +5,7 @@ and the network sees it through A = <w, x_k> = A_0 + theta G, G the Gram matrix.
 theta; where a rule sees coordinates they are W itself.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -79,8 +80,8 @@ def draw(
     p = a_run("flip", check.rate("flip", flip, below=0.5))
     if not isinstance(projected, bool):
         raise ValueError(f"projected = {projected!r}: projected must be True or False")
-    settings = list(zip(identity, dims, norm, scale, init, p, strict=True))
-    if twice := [int(row[0]) for i, row in enumerate(settings) if row in settings[:i]]:
+    settings = Counter(zip(identity, dims, norm, scale, init, p, strict=True))
+    if twice := [int(row[0]) for row, count in settings.items() if count > 1]:
         raise ValueError(f"runs: {twice[0]} is given twice with the same numbers: one run, not two")
     sizes = {span.dimension(n, int(dim), k) for dim in dims}
     if len(sizes) > 1:
@@ -165,8 +166,9 @@ def problem(
 ) -> Problem:
     """The logistic loss of the network with ReLU^q on the observed labels.
 
-    `label_noise` flips labels anew at each step, `batch` makes the steps mini-batch steps. The
-    parameters are the coefficients theta, or the weights themselves if not in_span.
+    `label_noise` flips labels anew at each step, `batch` makes the steps mini-batch steps (by
+    weights of zero: they cost what a full step does). The parameters are the coefficients theta, or
+    the weights themselves if not in_span.
     """
     q, n = check.count("q", q), data.y.shape[1]
     check.shape("label_noise", check.rate("label_noise", label_noise, below=0.5), ())

@@ -19,7 +19,12 @@ Data = Any  # a named tuple of tensors, runs first; what is not a tensor belongs
 
 
 class Problem(NamedTuple):
-    """R networks and what they are trained on."""
+    """R networks and what they are trained on.
+
+    The data are complete without draws: the loss that stops a run, and what recorders see, are
+    those of the data themselves. What differs between runs stands in start or data, not in a
+    closure: there the runs that have stopped are left out. `outputs` changes nothing in place.
+    """
 
     start: Params
     data: Data
@@ -53,7 +58,7 @@ Recorder = Callable[[State], Tensor]
 
 
 class _Look(NamedTuple):
-    """The network at some parameters."""
+    """The network at some parameters; where autograd is to go back, with the graph."""
 
     leaves: Params
     f: Tensor
@@ -73,28 +78,58 @@ def pick(tree: Any, index: Tensor) -> Any:
 
 def norm(D: Params) -> Tensor:
     """The Euclidean norm of a direction, (R,)."""
-    return torch.stack([d.flatten(1).square().sum(1) for d in D]).sum(0).sqrt()
+    return torch.stack([d.reshape(len(d), -1).square().sum(1) for d in D]).sum(0).sqrt()
 
 
-def _look(problem: Problem, params: Params, data: Data) -> _Look:
-    auto = problem.descent is None
-    leaves = tuple(p.detach().requires_grad_(auto) for p in params)
-    with torch.set_grad_enabled(auto):
+def _runs(problem: Problem) -> int:
+    """How many runs there are: every tensor of start and data has one entry a run."""
+    if not isinstance(problem, Problem):
+        kind = type(problem).__name__
+        raise TypeError(f"problem is a {kind}: it must be a Problem, as signal_noise.problem gives")
+    start, data = problem.start, problem.data
+    if not isinstance(start, tuple) or not all(
+        isinstance(p, Tensor) and p.dim() and p.is_floating_point() for p in start
+    ):
+        raise TypeError("start must be a tuple of floating-point tensors, runs first")
+    if not hasattr(data, "_fields"):
+        raise TypeError(f"data is a {type(data).__name__}: data must be a named tuple")
+    named = {f"start[{i}]": p for i, p in enumerate(start)}
+    named |= {f"data.{name}": x for name, x in data._asdict().items() if isinstance(x, Tensor)}
+    R = len(start[0])
+    for name, tensor in named.items():
+        check.shape(name, tensor, (R, *tensor.shape[1:]))
+    return R
+
+
+def _look(problem: Problem, params: Params, data: Data, graph: bool = False) -> _Look:
+    leaves = tuple(p.detach().requires_grad_(graph) for p in params)
+    with torch.set_grad_enabled(graph):
         f, cache = problem.outputs(leaves, data)
-        return _Look(leaves, f, cache, problem.loss(f, data))
+        loss = problem.loss(f, data)
+    check.shape("loss(f, data)", loss, (len(params[0]),))
+    return _Look(leaves, f, cache, loss)
 
 
 def _descent(problem: Problem, look: _Look, data: Data) -> Params:
     """-grad L, run by run."""
-    if problem.descent is not None:
-        return problem.descent(look.f, look.cache, data)
-    return tuple(-g for g in torch.autograd.grad(look.loss.sum(), look.leaves))
+    if problem.descent is None:
+        found = torch.autograd.grad(look.loss.sum(), look.leaves, allow_unused=True)
+        for i, g in enumerate(found):
+            if g is None:
+                raise ValueError(f"start[{i}] does not enter the loss: leave it out of start")
+        return tuple(-g for g in found)
+    D = problem.descent(look.f, look.cache, data)
+    if [d.shape for d in D] != [p.shape for p in look.leaves]:
+        shapes = [tuple(d.shape) for d in D]
+        raise ValueError(f"descent gives shapes {shapes}: they must be those of the parameters")
+    return D
 
 
 def _here(problem: Problem, data: Data) -> Here:
     """What a rule may ask of this step."""
+    auto = problem.descent is None
     return Here(
-        lambda params: _descent(problem, _look(problem, params, data), data),
+        lambda params: _descent(problem, _look(problem, params, data, auto), data),
         norm if problem.norm is None else lambda D: problem.norm(D, data),  # type: ignore[misc]
     )
 
@@ -116,6 +151,7 @@ def train(
     see the state at steps 0, every, 2 every, ... `options` are the rule's own. Where the problem
     draws, each step descends on what it drew; loss and recorders see the data themselves.
     """
+    R, auto = _runs(problem), problem.descent is None
     steps, every = check.count("steps", steps, 0), check.count("every", every)
     check.one_of("rule", rule, RULES)
     check_options(rule, options)
@@ -124,15 +160,15 @@ def train(
             f"rule = {rule!r}: {rule} sees coordinates, and the parameters of this problem are not "
             "weights in R^d; give a problem whose parameters are"
         )
-    R = len(problem.start[0])
     given = check.at_least("eta", eta, 0.0)
     if given.ndim:
         check.shape("eta", given, (R,))
     if stop is not None:
         check.shape("stop", check.positive("stop", stop), ())
-    eta_of = torch.tensor(given).expand(R)
+    eta_of = torch.tensor(given, dtype=problem.start[0].dtype).expand(R)
 
-    params, here, rate, which = problem.start, problem.data, eta_of, torch.arange(R)
+    params, here = tuple(p.detach() for p in problem.start), problem.data
+    rate, which = eta_of, torch.arange(R)  # `which`: the runs still in the batch
     state: tuple[Any, ...] = ()
     drawn = problem.draws(problem.data) if problem.draws else None
     out, out_loss = tuple(p.clone() for p in params), torch.empty(R, dtype=params[0].dtype)
@@ -144,8 +180,8 @@ def train(
     for t in range(steps + 1):
         on_time = bool(record) and t % every == 0
         if drawn is None or on_time or stop is not None or t == steps:
-            look = _look(problem, params, here)
-            _refuse_divergence(look.f, which, t, eta_of)
+            look = _look(problem, params, here, graph=auto and drawn is None)
+            _refuse_divergence(look, which, t, eta_of)
             L = look.loss.detach()
             done = torch.full_like(L, t == steps, dtype=torch.bool)
             if stop is not None:
@@ -170,12 +206,14 @@ def train(
                 )
         seen = here
         if drawn is not None:
-            fields = next(drawn)
+            fields = next(drawn, None)
+            if fields is None:
+                raise ValueError(f"draws ended at step {t}: they must go on")
             if len(which) < R:
-                fields = {name: value[which] for name, value in fields.items()}
+                fields = {name: pick(value, which) for name, value in fields.items()}
             seen = here._replace(**fields)
-            look = _look(problem, params, seen)
-            _refuse_divergence(look.f, which, t, eta_of)
+            look = _look(problem, params, seen, graph=auto)
+            _refuse_divergence(look, which, t, eta_of)
             D = _descent(problem, look, seen)
         params, state = RULES[rule](params, D, state, rate, _here(problem, seen), **options)
 
@@ -184,9 +222,10 @@ def train(
     return Trained(last, out_loss, out_steps, history, torch.tensor(times))
 
 
-def _refuse_divergence(f: Tensor, which: Tensor, t: int, eta: Tensor) -> None:
-    """Name the first run whose outputs are not finite."""
-    fine = torch.isfinite(f).flatten(1).all(1)
+def _refuse_divergence(look: _Look, which: Tensor, t: int, eta: Tensor) -> None:
+    """Name the first run whose outputs or loss are not finite."""
+    f = look.f.detach()
+    fine = torch.isfinite(f).reshape(len(f), -1).all(1) & torch.isfinite(look.loss.detach())
     if not fine.all():
         bad = int(which[~fine][0])
         raise FloatingPointError(

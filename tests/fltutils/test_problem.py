@@ -1,5 +1,6 @@
 """The loop knows no data model: a softmax transformer of three tensors, with draws, by autograd."""
 
+import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -181,6 +182,91 @@ def test_outputs_may_have_any_shape() -> None:
 def test_a_rule_that_sees_coordinates_asks_for_them() -> None:
     with pytest.raises(ValueError, match="rule = 'adam': adam sees coordinates"):
         train.train(problem(sees_coordinates=False), rule="adam", eta=0.1, steps=1)
+
+
+def one(p: train.Problem) -> torch.Tensor:
+    return p.start[0][:1]
+
+
+WRONG: list[tuple[dict[str, Any], str]] = [
+    ({"loss": lambda f, d: loss(f, d).mean()}, "loss(f, data) has shape (): loss(f, data) must"),
+    ({"loss": lambda f, d: f.square()}, f"loss(f, data) has shape ({R}, {N}): loss(f, data) must"),
+    ({"start": tensors(0, (R, D))[0]}, "start must be a tuple of floating-point tensors"),
+    ({"start": list(problem().start)}, "start must be a tuple of floating-point tensors"),
+    ({"start": (torch.ones(R, D, dtype=torch.int64),)}, "start must be a tuple of floating-point"),
+    ({"start": (*problem().start[:2], torch.ones(R + 1, D))}, "start[2] has shape (4, 5)"),
+    ({"data": problem().data._asdict()}, "data is a dict: data must be a named tuple"),
+    ({"data": problem().data._replace(y=torch.ones(N))}, "data.y has shape (8,): data.y must have"),
+    ({"start": (*problem().start, torch.ones(R, 2))}, "start[3] does not enter the loss"),
+    ({"descent": lambda f, c, d: problem().start[:2]}, "descent gives shapes [(3, 5, 6)"),
+    ({"descent": lambda f, c, d: (one(problem()),) * 3}, "descent gives shapes [(1, 5, 6)"),
+    ({"draws": lambda d: iter([{}])}, "draws ended at step 1: they must go on"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("part", "message"), WRONG)
+def test_a_wrong_problem_is_refused(part: dict[str, Any], message: str) -> None:
+    p = problem()
+    if len(part.get("start", ())) == 4:
+        part = part | {"outputs": lambda params, data: outputs(params[:3], data)}
+    with pytest.raises((TypeError, ValueError), match=re.escape(message)):
+        train.train(p._replace(**part), eta=0.1, steps=3)
+
+
+def test_the_data_alone_are_no_problem() -> None:
+    with pytest.raises(TypeError, match="problem is a Prompts: it must be a Problem"):
+        train.train(problem().data, eta=0.1, steps=1)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_float32_stays_float32(rule: str) -> None:
+    p = problem()
+    start = tuple(leaf.float().requires_grad_() for leaf in p.start)
+    p = p._replace(start=start, data=Prompts(p.data.X.float(), p.data.y.float()))
+    run = train.train(p, rule=rule, eta=0.01, steps=3, **RULES[rule])
+    assert {leaf.dtype for leaf in run.last.params} == {torch.float32}
+    assert not any(leaf.requires_grad for leaf in run.last.params)
+
+
+def test_one_number_a_run_is_enough() -> None:
+    """A leaf and outputs of shape (R,), under the rule that needs a norm."""
+    p = problem()._replace(
+        start=(torch.ones(R).double(),),
+        outputs=lambda params, data: (params[0] * data.y[:, 0], None),
+        loss=lambda f, data: (f - 2 * data.y[:, 0]).square(),
+    )
+    run = train.train(p, rule="sam", tau=0.1, eta=0.1, steps=50)
+    assert (run.last.f * p.data.y[:, 0] > 1.8).all()
+
+
+def test_a_draw_may_belong_to_all_runs() -> None:
+    """What is no tensor goes to every run, also once some have stopped."""
+
+    def scales(data: Prompts) -> Iterator[dict[str, Any]]:
+        while True:
+            yield {"scale": 0.4}
+
+    eta = torch.tensor([3.0, 0.3, 0.01]).double().numpy()
+    run = train.train(problem(draws=scales), eta=eta, steps=25, stop=0.35)
+    assert len(set(run.steps.tolist())) > 1
+
+
+def test_divergence_on_what_was_drawn_names_run_and_step() -> None:
+    def blown_up(data: Prompts) -> Iterator[dict[str, torch.Tensor]]:
+        X = data.X.clone()
+        yield {"X": X}
+        X = X.clone()
+        X[1] = torch.inf
+        yield {"X": X}
+
+    with pytest.raises(FloatingPointError, match="run 1 diverged at step 1"):
+        train.train(problem(draws=blown_up), eta=0.1, steps=5)
+
+
+def test_a_loss_that_is_not_finite_is_divergence() -> None:
+    p = problem()._replace(loss=lambda f, d: loss(f, d) * torch.tensor([1.0, 1.0, torch.nan]))
+    with pytest.raises(FloatingPointError, match="run 2 diverged at step 0"):
+        train.train(p, eta=0.1, steps=0)
 
 
 @pytest.mark.parametrize("value", [0.5, torch.zeros(2), None])

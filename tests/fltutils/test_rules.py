@@ -115,8 +115,18 @@ BAD: list[tuple[str, dict[str, Any], type[Exception], str]] = [
     ("momentum", {"beta": -0.5}, ValueError, "beta = -0.5: beta must be in [0, 1)"),
     ("adam", {"beta2": 1.5}, ValueError, "beta2 = 1.5: beta2 must be in [0, 1)"),
     ("adam", {"eps": float("inf")}, ValueError, "eps = inf: eps must be in [0, inf)"),
-    ("gd", {"tau": 0.1}, TypeError, "tau = 0.1: rule 'gd' takes the options: none"),
-    ("adam", {"beta": 0.9}, TypeError, "beta = 0.9: rule 'adam' takes the options: beta1, beta2"),
+    (
+        "gd",
+        {"tau": 0.1},
+        TypeError,
+        "neither train nor rule 'gd' has it; the rule has: none",
+    ),
+    (
+        "adam",
+        {"beta": 0.9},
+        TypeError,
+        "neither train nor rule 'adam' has it; the rule has: beta1",
+    ),
     ("momentum", {"beta": [0.5, 0.9]}, ValueError, "beta has shape (2,): beta must have shape ()"),
 ]
 
