@@ -77,7 +77,7 @@ test: env node  ## everything CI runs
 	$(call stage,notebooks are what their sources give,$(PY) -m tools portable --check)
 	$(call stage,claims and exercises,$(PY) -m tools claims --committed)
 	$(call stage,site,$(PY) -m tools site --committed)
-	$(call stage,nbval: the committed outputs reproduce,$(PY) -m pytest --nbval -p tools.kernels -p tools.pictures_alike -q -n 2 --dist loadscope book/*.ipynb)
+	$(call stage,nbval: the committed outputs reproduce,$(PY) -m pytest --nbval -q -n 2 --dist loadscope book/*.ipynb)
 	$(call stage,fresh seed: the verdicts stay,$(PY) -m tools fresh --seed commit)
 	$(call stage,mutants: every claim can fail,$(PY) -m tools mutants)
 	$(call stage,tests,CHROMIUM_PATH="$$($(PY) -m tools chromium)" && export CHROMIUM_PATH && $(PY) -m pytest -n 2 --dist worksteal -m "not nightly" tests)

@@ -20,6 +20,7 @@ FENCE = re.compile(r"^```+\{code-cell\}", re.MULTILINE)
 CELL = re.compile(r"^(```+)\{code-cell\}[^\n]*\n(.*?)^\1`*[ \t]*$", re.MULTILINE | re.DOTALL)
 HEAD = re.compile(r"---\n(.*?)^---[ \t]*\n", re.MULTILINE | re.DOTALL)
 OPTIONS = ("tags", "mystnb")  # what a code cell may say of itself
+TAGS = ("parameters", "exercise", "solution", "hide-input", "hide-output", "hide-cell")
 NEEDED = {
     ("kernelspec", "name"): "python3",
     ("jupytext", "text_representation", "format_name"): "myst",
@@ -130,6 +131,8 @@ def options(path: Path, body: str, line: int) -> tuple[dict[str, Any], int]:
     words = found.get("tags", [])
     if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
         raise readers.fault(path, line, f"tags: {words!r} must be a list of words")
+    if unknown := [word for word in words if word not in TAGS]:
+        raise readers.fault(path, line, f"the tag {unknown[0]!r}; allowed: {', '.join(TAGS)}")
     return found, used
 
 
@@ -142,6 +145,8 @@ def check_cells(path: Path) -> None:
         found, used = options(path, cell[2], line)
         code = "\n".join(cell[2].split("\n")[used:])
         parse(path, code, line + used)
+        if "NBVAL_" in code:
+            raise readers.fault(path, line, "a mark NBVAL_…: every output must reproduce")
         tagged += ["parameters" in found.get("tags", [])]
     if tagged.count(True) != 1 or not tagged[0]:
         raise readers.fault(

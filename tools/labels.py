@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from docutils import nodes
 from jupyter_book.config import get_final_config
@@ -17,9 +17,9 @@ from sphinx.errors import SphinxError
 from sphinx.util.docutils import docutils_namespace, patch_docutils
 
 from tools import chapters as book
-from tools import site
+from tools import readers, site
 from tools.bibliography import Citation, citations
-from tools.files import ToolError, digest, read_json, write_json
+from tools.files import ToolError, digest, read_derived, read_json, write_json
 from tools.myst import parser
 
 
@@ -51,7 +51,7 @@ class Book:
 
 def cell_lines(root: Path, name: str) -> list[int]:
     """The line of book/<name>.md at which each cell begins."""
-    text = (root / "book" / f"{name}.md").read_text()
+    text = readers.text(root / "book" / f"{name}.md")
     nb, lines = myst_to_notebook(text, add_source_map=True), text.split("\n")
     found = []
     for cell, start in zip(nb.cells, nb.metadata.source_map, strict=True):
@@ -78,9 +78,9 @@ def figure(cell: NotebookNode) -> tuple[str, str, list[str]]:
     return name, text, [what for what in wrong if what]
 
 
-def read_pages(root: Path) -> tuple[BuildEnvironment, dict[str, nodes.document]]:
+def read_pages(root: Path, committed: bool) -> tuple[BuildEnvironment, dict[str, nodes.document]]:
     """What Sphinx knows once it has read every page as for the site; nothing is written."""
-    site.fill_cache(root, book.chapters(root), committed=False)
+    site.fill_cache(root, book.chapters(root), committed)
     given = {"external_toc_path": str(root / "_toc.yml"), "latex_individualpages": False}
     given["nb_execution_cache_path"] = str(root / "_build/.jupyter_cache")
     config, _ = get_final_config(user_yaml=root / "_config.yml", cli_config=given)
@@ -131,20 +131,21 @@ def all_labels(env: BuildEnvironment, trees: dict[str, nodes.document]) -> dict[
     return found
 
 
-def sources(root: Path) -> list[Path]:
+def sources(root: Path, committed: bool) -> list[Path]:
     """Every file the numbers depend on."""
     found = [p for p in (root / "book").rglob("*") if p.suffix in (".md", ".bib", ".json", ".py")]
-    found += [root / "_build/executed" / f"{name}.ipynb" for name in book.chapters(root)]
+    folder = root / ("book" if committed else "_build/executed")
+    found += [folder / f"{name}.ipynb" for name in book.chapters(root)]
     return [root / "_config.yml", root / "_toc.yml", Path(__file__), *sorted(found)]
 
 
-def read_book(root: Path) -> Book:
+def read_book(root: Path, committed: bool = False) -> Book:
     """Everything the conversion of one page needs to know of the others."""
-    key = digest(part for p in sources(root) for part in (p.name, p.read_bytes()))
+    key = digest(part for p in sources(root, committed) for part in (p.name, p.read_bytes()))
     store = root / "_build/labels.json"
-    known = read_json(store, {})
+    known: dict[str, Any] = read_derived(store, {})
     if known.get("key") != key:
-        env, trees = read_pages(root)
+        env, trees = read_pages(root, committed)
         titles = {page: words(title) for page, title in env.titles.items()}
         known = {"key": key, "titles": titles, "labels": all_labels(env, trees)}
         write_json(store, known)

@@ -5,6 +5,7 @@ page shows, has the score, and _build/mutation/survivors.txt what no test notice
 nothing could notice stands in tools/mutation.toml with its reason.
 """
 
+import argparse
 import contextlib
 import json
 import os
@@ -12,12 +13,11 @@ import re
 import shutil
 import subprocess
 import sys
-import tomllib
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from tools import address
+from tools import address, readers
 from tools.files import ToolError, write_atomic, write_json
 
 COPIED = ("fltutils", "tests/__init__.py", "tests/fltutils", "tools", "pyproject.toml")
@@ -106,7 +106,9 @@ def check(found: Record) -> None:
 
 def main(argv: list[str]) -> None:
     """Measure, write book/mutation.json, and fail below the least score."""
+    argparse.ArgumentParser(prog="python -m tools mutation", description=__doc__).parse_args(argv)
     root = Path.cwd()
+    rules = readers.read_toml(root / "tools/mutation.toml")["equivalent"]  # before an hour's work
     folder = prepare(root)
     run(folder)
     found = results(folder)
@@ -115,7 +117,6 @@ def main(argv: list[str]) -> None:
         folder / "survivors.txt",
         "".join(f"{name}: {found[name]}\n{text}\n\n" for name, text in changes.items()),
     )
-    rules = tomllib.loads((root / "tools/mutation.toml").read_text())["equivalent"]
     result = record(changes, len(found) - len(changes), rules)
     write_json(
         root / "book/mutation.json", {"commit": address.git(root, "rev-parse", "HEAD"), **result}

@@ -54,11 +54,22 @@ def pictures(outputs: list[Any]) -> Iterator[tuple[str, str]]:
             yield "the dark twin of the picture", dark
 
 
+def shape(outputs: list[Any]) -> list[Any]:
+    """What nbval leaves out of a cell's displays besides pictures: their types and metadata."""
+    return [
+        (output.output_type, {k: v for k, v in output.metadata.items() if k != "fltutils"})
+        for output in outputs
+        if "data" in output
+    ]
+
+
 def faults(reference: list[Any], found: list[Any]) -> list[str]:
     """The pictures of a cell that do not show what the stored ones show."""
     stored, made = list(pictures(reference)), list(pictures(found))
     if [name for name, _ in stored] != [name for name, _ in made]:
         return [f"stored pictures and dark twins: {len(stored)}, of this run: {len(made)}"]
+    if shape(reference) != shape(found):
+        return [f"stored: {shape(reference)}, of this run: {shape(found)}"]
     pairs = zip(stored, made, strict=True)
     return [f"{name} shows something else" for (name, a), (_, b) in pairs if not alike(a, b)]
 

@@ -13,6 +13,7 @@ import symtable
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from IPython.core.inputtransformer2 import TransformerManager
 from nbformat import NotebookNode
 
 from tools import chapters as book
@@ -140,7 +141,7 @@ def cut(nb: NotebookNode, claims: tuple[str, ...]) -> NotebookNode:
     """The chapter with nothing in its code cells but what these claims need."""
     short = copy.deepcopy(nb)
     cells = book.code_cells(short)
-    parsed = [ast.parse(cell.source).body for cell in cells]
+    parsed = [ast.parse(TransformerManager().transform_cell(c.source)).body for c in cells]
     kept = needed([statement for body in parsed for statement in body], claims)
     place = 0
     for cell, body in zip(cells, parsed, strict=True):

@@ -87,6 +87,11 @@ CASES = [
      ":16: broken YAML: expected ',' or ']', but got '<stream end>'"),
     ("book/tides.md", ":tags: [parameters]", ":tags: parameters",
      ":16: tags: 'parameters' must be a list of words"),
+    ("book/tides.md", ":tags: [parameters]", ":tags: [parameters, nbval-skip]",
+     ":16: the tag 'nbval-skip'; allowed: parameters, exercise, solution, hide-input, hide-output, "
+     "hide-cell"),
+    ("book/tides.md", "from fltutils", "# NBVAL_IGNORE_OUTPUT\nfrom fltutils",
+     ":23: a mark NBVAL_…: every output must reproduce"),
     ("book/tides.md", ":tags: [parameters]", ":tag: [parameters]",
      ":16: the cell has 'tag'; allowed: tags, mystnb"),
     ("book/tides.md", ":tags: [parameters]\n", "",

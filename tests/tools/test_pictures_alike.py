@@ -4,6 +4,7 @@ import base64
 import io
 from typing import Any
 
+import nbformat
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
@@ -59,7 +60,8 @@ def test_another_size_or_no_picture_is_seen(other: str) -> None:
 
 def shown(light: str, dark: str) -> dict[str, Any]:
     """What a cell with a figure puts out."""
-    return {"data": {"image/png": light}, "metadata": {"fltutils": {"dark": dark}}}
+    data, metadata = {"image/png": light}, {"fltutils": {"dark": dark}}
+    return nbformat.v4.new_output("display_data", data=data, metadata=metadata)
 
 
 @pytest.mark.parametrize(
