@@ -81,6 +81,7 @@ def make(root: Path, replace: bool) -> None:
         print(f"environment: packages of {name}", flush=True)
         run(*pip, "--no-deps", "--require-hashes", "--requirement", root / name)
     run(*pip, "--no-deps", "--no-build-isolation", "--editable", root)
+    run(python, "-m", "pip", "check")  # --no-deps cannot see that the locks lack a package
     temporary = mark.with_suffix(".tmp")
     temporary.write_text(stamp(root, found))
     os.replace(temporary, mark)

@@ -79,6 +79,8 @@ def checks(root: Path) -> Iterator[Callable[[], object]]:
         yield partial(chapter, path)
     for path in sorted((root / book.PACKAGE).rglob("*.py")):
         yield partial(lambda path: book.parse(path, readers.text(path)), path)
+    if (root / "book/mutation.json").exists():  # else the statistics say how it is made
+        yield partial(readers.read_json, root / "book/mutation.json")
     for path in sorted((root / "book/labs").glob("*.json")):
         yield partial(lab, path)
 

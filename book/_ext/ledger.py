@@ -11,9 +11,10 @@ from docutils.statemachine import StringList
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective, SphinxRole
 
+from tools import readers
 from tools.claims import SOURCES
 from tools.claims import register as claims_register
-from tools.files import ToolError, read_json
+from tools.files import ToolError
 
 HEADS = ("Verdict", "Claim", "Predicted", "Measured", "Margin", "Runs")
 VERDICTS = {"holds": "✓ holds", "fails": "✗ fails", "planned": "○ planned"}
@@ -22,10 +23,9 @@ SHOWN_PACKAGES = ("torch", "numpy", "matplotlib", "papermill", "jupyter-book", "
 
 def needed(path: Path, command: str) -> Any:
     """Content of a generated file, or an error that names the command which makes it."""
-    content = read_json(path)
-    if content is None:
+    if not path.exists():
         raise ToolError(f"{path.parent.name}/{path.name} is missing: run `{command}`")
-    return content
+    return readers.read_json(path)
 
 
 def timings(book: Path) -> dict[str, int]:
@@ -195,6 +195,7 @@ class ExecutionStatistics(GeneratedPart):
             "noticed by a test": found["killed"],
             "that nothing could notice": len(found["equivalent"]),
             "score, of those that could": f"{found['score']:.3f}",
+            "measured at commit": found["commit"][:12],
         }
         cells = [[plain(name), plain(str(value))] for name, value in rows.items()]
         return self.table([f"{found['tool']} {found['version']}", "fltutils"], cells, "statistics")

@@ -5,6 +5,7 @@ is the lock's. The rest is Colab's own. `make test` runs the shortest chapter, t
 """
 
 import ast
+import fcntl
 import json
 import os
 import shutil
@@ -79,15 +80,15 @@ def colab_packages() -> Path:
     wanted = [*(f"{name}=={version}" for name, version in COLAB.items()), "torch"]
     key = digest([sys.version, torch.read_text(), *wanted])
     folder = ROOT / "_build/venvs" / f"colab-{key[:12]}"
-    if not (folder / "complete").exists():
-        work = folder.with_name(f"{folder.name}.{os.getpid()}")
-        run(sys.executable, "-m", "venv", work)
-        pip = (work / "bin/python", "-m", "pip", "install", "--quiet")
-        run(*pip, "--no-deps", "--requirement", torch)
-        run(*pip, *wanted)
-        (work / "complete").touch()
-        if not (folder / "complete").exists():  # another process may have been faster
-            work.rename(folder)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with (folder.with_suffix(".lock")).open("w") as lock:  # another worker may be making it
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / "complete").exists():
+            run(sys.executable, "-m", "venv", "--clear", folder)
+            pip = (folder / "bin/python", "-m", "pip", "install", "--quiet")
+            run(*pip, "--no-deps", "--requirement", torch)
+            run(*pip, *wanted)
+            (folder / "complete").touch()
     return next((folder / "lib").glob("python*/site-packages"))
 
 

@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -23,9 +24,8 @@ def make(folder: Path, second: str) -> subprocess.CompletedProcess[str]:
     text = (ROOT / "Makefile").read_text()
     macros = text[text.index("define clock") : text.rindex("endef") + len("endef\n")]
     (folder / "stages.mk").write_text(macros)
-    python = ROOT / ".venv/bin/python"
     (folder / "Makefile").write_text(
-        MAKEFILE.format(root=ROOT, python=python, second=second).replace("  ", "\t")
+        MAKEFILE.format(root=ROOT, python=sys.executable, second=second).replace("  ", "\t")
     )
     return subprocess.run(["make", "-s", "both"], cwd=folder, capture_output=True, text=True)
 
@@ -37,7 +37,7 @@ def test_the_stages_end_with_a_table(tmp_path: Path) -> None:
     assert [row.split()[0] for row in rows] == ["first", "second", "third", "all"]
     stages = json.loads((tmp_path / "_build/clock.json").read_text())
     assert [stage["stage"] for stage in stages] == ["first", "second", "third"]
-    assert 0.2 <= stages[0]["seconds"] < 2
+    assert stages[0]["seconds"] >= 0.2
     make(tmp_path, "echo two")  # a second run starts from nothing
     assert len(json.loads((tmp_path / "_build/clock.json").read_text())) == 3
 

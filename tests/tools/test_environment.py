@@ -37,7 +37,7 @@ def steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def all_steps(root: Path) -> list[str]:
     """The steps of a set-up from nothing."""
-    return ["venv", "requirements-torch.txt", "requirements.txt", root.name]
+    return ["venv", "requirements-torch.txt", "requirements.txt", root.name, "check"]
 
 
 def other_python(root: Path, taken: list[str]) -> Path:
