@@ -1,5 +1,6 @@
 """`python -m tools <command> …`, from the top of the repository."""
 
+import argparse
 import importlib
 import os
 import signal
@@ -27,6 +28,7 @@ COMMANDS = {
     "chromium": "print the path of a usable browser, install one if need be",
     "address": "print the repository's address and reference",
 }
+ALONE = {"address", "chromium", "mutation", "node", "pictures", "timings"}  # without arguments
 APART = {"address", "chromium", "node"}  # these write neither under _build nor under book
 BARE = APART | {"pictures", "timings"}  # these need no sound book
 
@@ -62,6 +64,8 @@ def main() -> int:
         print(f"error: {Path.cwd()}: Python's paths cannot hold {os.pathsep!r}", file=sys.stderr)
         return 2
     name, *argv = sys.argv[1:]
+    if name in ALONE:
+        argparse.ArgumentParser(prog=f"python -m tools {name}").parse_args(argv)
 
     def run() -> Any:
         if name not in BARE:

@@ -1,6 +1,5 @@
 """The one place that knows where the repository lives and which version this is."""
 
-import argparse
 import os
 import re
 import subprocess
@@ -56,6 +55,5 @@ def source(root: Path) -> str:
 
 def main(argv: list[str]) -> None:
     """Print both."""
-    argparse.ArgumentParser(prog="python -m tools address", description=__doc__).parse_args(argv)
     root = Path.cwd()
     print(repository(root) or "unknown", reference(root))

@@ -1,6 +1,5 @@
 """A browser for the tests of the site: one that is there, else one that can be installed."""
 
-import argparse
 import os
 import shutil
 import subprocess
@@ -68,7 +67,6 @@ def attempts() -> Iterator[tuple[Callable[[], None], Callable[[], str]]]:
 
 def main(argv: list[str]) -> None:
     """Print the path of a browser that starts."""
-    argparse.ArgumentParser(prog="python -m tools chromium", description=__doc__).parse_args(argv)
     for prepare, look in attempts():
         prepare()
         if path := look():

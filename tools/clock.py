@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from tools.files import read_json, write_json
+from tools.files import read_derived, write_json
 
 FILE = Path("_build/clock.json")
 
@@ -37,7 +37,7 @@ def run(name: str, command: str) -> int:
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     stage = {"stage": name, "seconds": round(time.monotonic() - start, 1)}
     stage |= {"cpu_seconds": round(used.ru_utime + used.ru_stime, 1), "failed": code != 0}
-    write_json(FILE, [*read_json(FILE, []), stage])
+    write_json(FILE, [*read_derived(FILE, []), stage])
     return code
 
 
@@ -48,10 +48,13 @@ def main(argv: list[str]) -> int:
             FILE.unlink(missing_ok=True)
         case ["run", name, command]:
             if code := run(name, command):
-                print(f"\n{table(read_json(FILE))}\n\nmake: stage '{name}' failed", file=sys.stderr)
+                print(
+                    f"\n{table(read_derived(FILE, []))}\n\nmake: stage '{name}' failed",
+                    file=sys.stderr,
+                )
                 return code if code > 0 else 128 - code
         case ["end"]:
-            print(f"\n{table(read_json(FILE, []))}")
+            print(f"\n{table(read_derived(FILE, []))}")
         case _:
             print(__doc__, file=sys.stderr)
             return 2

@@ -43,11 +43,6 @@ def write_json(path: Path, value: Any) -> None:
     write_atomic(path, json.dumps(value, indent=1, ensure_ascii=False) + "\n")
 
 
-def read_json(path: Path, default: Any = None) -> Any:
-    """The JSON value at `path`, or `default` where there is no file."""
-    return json.loads(path.read_text()) if path.exists() else default
-
-
 def read_derived(path: Path, default: Value) -> Value:
     """The JSON value of a file that a tool wrote; `default` where that is absent or damaged."""
     with suppress(FileNotFoundError, ValueError):

@@ -5,10 +5,10 @@ import re
 from pathlib import Path
 from typing import Any
 
-from tools import address, claims, execute
+from tools import address, claims, execute, readers
 from tools import chapters as book
 from tools.execute import Task
-from tools.files import ToolError, read_json, write_json
+from tools.files import ToolError, write_json
 
 
 def drawn(root: Path) -> int:
@@ -71,7 +71,7 @@ def main(argv: list[str]) -> int:
     folder = root / "_build/fresh" / str(seed)
     write_json(folder / "fresh.json", result)
     print(f"claims at seed {seed}: {result['summary']}")
-    found = {row["id"]: row["verdict"] for row in read_json(folder / "claims.json")}
+    found = {row["id"]: row["verdict"] for row in readers.read_json(folder / "claims.json")}
     for name, chapter in result["fell"].items():
         seeds = result["again"][name]
         often = f"and again at {seeds}" if seeds else f"not at {seed + 1} nor {seed + 2}"

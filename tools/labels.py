@@ -19,7 +19,7 @@ from sphinx.util.docutils import docutils_namespace, patch_docutils
 from tools import chapters as book
 from tools import readers, site
 from tools.bibliography import Citation, citations
-from tools.files import ToolError, digest, read_derived, read_json, write_json
+from tools.files import ToolError, digest, read_derived, write_json
 from tools.myst import parser
 
 
@@ -153,8 +153,8 @@ def read_book(root: Path, committed: bool = False) -> Book:
         root,
         book.pages(root),
         book.chapters(root),
-        read_json(root / "book/macros.json", {}),
-        read_json(root / "book/timings.json", {}),
+        read_derived(root / "book/macros.json", {}),
+        read_derived(root / "book/timings.json", {}),
         citations(root / "book/references.bib"),
         parser(root),
         known["titles"],

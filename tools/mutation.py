@@ -5,7 +5,6 @@ page shows, has the score, and _build/mutation/survivors.txt what no test notice
 nothing could notice stands in tools/mutation.toml with its reason.
 """
 
-import argparse
 import contextlib
 import json
 import os
@@ -20,7 +19,7 @@ from typing import Any
 from tools import address, readers
 from tools.files import ToolError, write_atomic, write_json
 
-COPIED = ("fltutils", "tests/__init__.py", "tests/fltutils", "tools", "pyproject.toml")
+COPIED = ("fltutils", "tests/__init__.py", "tests/fltutils", "pyproject.toml")
 NOTICED = {"killed", "timeout", "segfault", "caught by type check"}
 LEAST = 0.9
 
@@ -106,7 +105,6 @@ def check(found: Record) -> None:
 
 def main(argv: list[str]) -> None:
     """Measure, write book/mutation.json, and fail below the least score."""
-    argparse.ArgumentParser(prog="python -m tools mutation", description=__doc__).parse_args(argv)
     root = Path.cwd()
     rules = readers.read_toml(root / "tools/mutation.toml")["equivalent"]  # before an hour's work
     folder = prepare(root)

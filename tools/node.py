@@ -1,6 +1,5 @@
 """The browser tests' node packages, from tests/site/package-lock.json, with the venv's own npm."""
 
-import argparse
 import os
 import shutil
 from pathlib import Path
@@ -21,7 +20,6 @@ def binary() -> str:
 
 def main(argv: list[str]) -> None:
     """Run `npm ci` where the lock changed since the last time."""
-    argparse.ArgumentParser(prog="python -m tools node", description=__doc__).parse_args(argv)
     folder = Path.cwd() / "tests/site"
     if not (folder / "package-lock.json").exists():
         return

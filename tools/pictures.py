@@ -1,6 +1,5 @@
 """The picture of the front page and of the README: one figure of a chapter, in both themes."""
 
-import argparse
 import base64
 from pathlib import Path
 
@@ -22,7 +21,6 @@ def picture(root: Path, chapter: str, figure: str) -> tuple[bytes, bytes]:
 
 def main(argv: list[str]) -> None:
     """Write book/_assets/front-light.png and front-dark.png."""
-    argparse.ArgumentParser(prog="python -m tools pictures", description=__doc__).parse_args(argv)
     root = Path.cwd()
     for theme, png in zip(("light", "dark"), picture(root, CHAPTER, FIGURE), strict=True):
         write_atomic(root / "book" / "_assets" / f"front-{theme}.png", png)

@@ -1,12 +1,11 @@
 """book/timings.json: CPU seconds of each chapter's last run, rounded up to change seldom."""
 
-import argparse
 import math
 from pathlib import Path
 
 from tools import chapters as book
 from tools.execute import last_report
-from tools.files import ToolError, read_json, write_json
+from tools.files import ToolError, read_derived, write_json
 
 STEP = 5
 
@@ -21,7 +20,8 @@ def measured(root: Path, name: str) -> int:
 
 def add_missing(root: Path) -> None:
     """Give each chapter that has no timing yet its first one; the others stay."""
-    known, names = read_json(root / "book/timings.json", {}), book.chapters(root)
+    known: dict[str, int] = read_derived(root / "book/timings.json", {})
+    names = book.chapters(root)
     if set(names) - set(known):
         seconds = {name: known.get(name) or measured(root, name) for name in names}
         write_json(root / "book/timings.json", seconds)
@@ -29,7 +29,6 @@ def add_missing(root: Path) -> None:
 
 def main(argv: list[str]) -> None:
     """Write the file from the reports of the last execution."""
-    argparse.ArgumentParser(prog="python -m tools timings", description=__doc__).parse_args(argv)
     root = Path.cwd()
     seconds = {name: measured(root, name) for name in book.chapters(root)}
     write_json(root / "book/timings.json", seconds)

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from tools import claims, fresh, mutants
-from tools.files import ToolError, read_json
+from tools.files import ToolError
+from tools.readers import read_json
 
 Edit = Callable[[str, str, str], None]
 WAVES = "_build/executed/waves.ipynb"

@@ -19,7 +19,8 @@ from nbformat.v4 import new_code_cell, new_notebook, new_output
 from tools import chapters as book
 from tools import execute, portable
 from tools.execute import Task
-from tools.files import ToolError, read_json
+from tools.files import ToolError
+from tools.readers import read_json
 
 Edit = Callable[[str, str, str], None]
 REPOSITORY = Path(__file__).parents[2]

@@ -26,14 +26,8 @@ def test_add():
     assert add(2, 1) == 3
     idle(1)
 """,
-    "tools/__init__.py": "",
-    "tools/plugin.py": "",
-    "pyproject.toml": """[tool.pytest.ini_options]
-addopts = "-p tools.plugin"
-
-[tool.mutmut]
+    "pyproject.toml": """[tool.mutmut]
 source_paths = ["fltutils/"]
-also_copy = ["tools/"]
 pytest_add_cli_args_test_selection = ["tests/fltutils"]
 """,
 }
