@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 import torch
 
-from fltutils import giant, hermite, measure, models, signal_noise, train
+from fltutils import giant, hermite, measure, models, signal_noise, span, train
 from fltutils.signal_noise import SignalNoise
 from tests.labs.compare import apart
 from tools.labs import configs, giant_steps
 from tools.labs import signal_noise as lab
 from tools.labs.models import MODELS
-from tools.labs.replay import call, draws, replay
+from tools.labs.replay import call, draws, linear, replay
 
 Tensor = torch.Tensor
 Params = dict[str, float]
@@ -42,6 +42,11 @@ THRESHOLDS = {"ratio", "kappa", "c", "snr"}
 
 def random_arrays(params: Params) -> dict[str, np.ndarray]:
     return {k: v.numpy() for k, v in draws(MODELS["signal_noise"], params).items()}
+
+
+def freedom(model: str, name: str, params: Params) -> float:
+    """Degrees of freedom of the first entry of a chi array."""
+    return linear(MODELS[model].draws[name]["df"], params)
 
 
 def turned(params: Params) -> SignalNoise:
@@ -177,6 +182,23 @@ def test_the_start_on_signal_and_noise_is_the_packages(params: Params) -> None:
     assert torch.equal(data.y_obs[0], env["y_obs"])
 
 
+@pytest.mark.parametrize("params", RUNS)
+def test_the_draws_on_signal_and_noise_have_the_packages_degrees_of_freedom(
+    params: Params, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[int] = []
+    bartlett = span.bartlett
+
+    def spy(rng: span.Rng, rows: int, D: int) -> np.ndarray:
+        made.append(D)
+        return bartlett(rng, rows, D)
+
+    monkeypatch.setattr(span, "bartlett", spy)
+    n, m, d = (int(params[name]) for name in ("n", "m", "d"))
+    signal_noise.draw(n=n, d=d, m=m, mu=1.0, sigma0=1.0)
+    assert made == [freedom("signal_noise", name, params) for name in ("chi", "chi_w")]
+
+
 @pytest.mark.parametrize("params", RUNS[:2])
 def test_the_labs_few_fresh_samples_have_the_law_of_many(params: Params) -> None:
     run = replay(MODELS["signal_noise"], params, records=1)
@@ -284,7 +306,7 @@ class Page:
 
     batch: np.ndarray
     own: np.ndarray  # Bartlett's, one row a column of the lab's root
-    outside: int
+    outside: float
 
     def root(self, root: Callable[[np.ndarray], np.ndarray], K: np.ndarray) -> np.ndarray:
         """The package's root leaves out columns of zero pivots; it takes the rows of the others."""
@@ -318,7 +340,7 @@ def test_each_giant_step_and_record_is_the_packages(
             break
         X, Z, B, chi = (raw[f"{name}{t + 1}"] for name in ("X", "Z", "B", "chi"))
         page.batch, page.own = torch.cat([X, Z], 1).numpy(), bartlett(B, chi)
-        page.outside = int(d) - 3 - len(chi)
+        page.outside = freedom("giant_steps", f"chi{t + 1}", params)
         eta = params["rate"] * len(chi)
         net = giant.step(net_of(env, d), giant.RELU, target(params), n, eta, (0, 0, "labs"))
         for step in model.step:
@@ -337,7 +359,7 @@ def test_the_giant_start_is_the_packages(params: Params, monkeypatch: pytest.Mon
     own = bartlett(raw["B0"], raw["chi0"])
 
     def rows(rng: Any, rows: int, D: int) -> np.ndarray:
-        assert D == d - 3
+        assert D == freedom("giant_steps", "chi0", params)
         return own[:rows, :rows]
 
     monkeypatch.setattr(giant, "gaussian", rows)

@@ -2,16 +2,21 @@
 
 import ast
 from pathlib import Path
+from typing import Any
 
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
-from tools import chapters as book
 from tools import claims, execute, mutants, slices
 from tools.execute import Task
 from tools.files import ToolError
 
 ROOT = Path(__file__).parents[2]
+
+
+def pair(claim: dict[str, Any]) -> tuple[str, str]:
+    """A claim's chapter and mutant."""
+    return claim["chapter"], claim["mutant"]
 
 
 @pytest.mark.parametrize(
@@ -59,11 +64,11 @@ def test_a_claim_that_no_cell_names_is_an_error() -> None:
 
 @pytest.mark.slow
 @pytest.mark.nightly
-@pytest.mark.parametrize("name", book.chapters(ROOT))
-def test_a_cut_run_measures_what_the_whole_run_measures(name: str, tmp_path: Path) -> None:
-    wanted = [claim for claim in mutants.wanted(ROOT) if claim["chapter"] == name]
-    mutant = wanted[0]["mutant"]
-    ids = tuple(claim["id"] for claim in wanted if claim["mutant"] == mutant)
+@pytest.mark.parametrize(("name", "mutant"), sorted({pair(c) for c in mutants.wanted(ROOT)}))
+def test_a_cut_run_measures_what_the_whole_run_measures(
+    name: str, mutant: str, tmp_path: Path
+) -> None:
+    ids = tuple(c["id"] for c in mutants.wanted(ROOT) if pair(c) == (name, mutant))
     records = []
     for some in ((), ids):
         folder = tmp_path / str(len(some))
