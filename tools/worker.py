@@ -46,6 +46,7 @@ def last_cell(target: Path) -> int:
 def main() -> None:
     """Run the notebook; write what happened, a failure included, to REPORT."""
     source, target, parameters, report, cwd, sockets = sys.argv[1:]
+    written = Path(report).absolute()  # papermill works in `cwd`, and stays there if ours is gone
     family = (os.getppid(), Path.cwd().parent, Path(sockets).parent)
     threading.Thread(target=follow, args=family, daemon=True).start()
     start = time.monotonic()
@@ -68,7 +69,7 @@ def main() -> None:
         "cpu_seconds": round(usage.ru_utime + usage.ru_stime, 2),
         "failure": failure or None,
     }
-    write_atomic(Path(report), json.dumps(outcome))
+    write_atomic(written, json.dumps(outcome))
 
 
 if __name__ == "__main__":
