@@ -27,7 +27,7 @@ INDEX = "# A tiny book\n\nIts only chapter is [](chapter.md), and this line is i
 LEDGER = "# Ledger\n\n```{claims-ledger}\n```\n"
 MUTATION = {
     "tool": "mutmut", "version": "3.8.1", "mutants": 100, "killed": 90, "equivalent": {"x": "so"},
-    "score": 0.909,
+    "score": 0.909, "commit": "0123456789abcdef",
 }  # fmt: skip
 STATISTICS = "# Statistics\n\n```{execution-statistics}\n```\n"
 BIBLIOGRAPHY = "# Bibliography\n\n```{bibliography}\n:all:\n```\n"
