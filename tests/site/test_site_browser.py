@@ -36,8 +36,8 @@ HIDDEN_OVERFLOW = """() => [...document.querySelectorAll("body *")].filter((e) =
 
 def grave(page: Page, rules: list[str] | None = None) -> list[list[object]]:
     """The faults of the two upper grades that axe's rules, all or these, find now."""
-    options = {"runOnly": rules} if rules else {}
-    found = page.evaluate(f"axe.run({json.dumps(options)})")["violations"]
+    options = {"resultTypes": ["violations"]} | ({"runOnly": rules} if rules else {})
+    found = page.evaluate(f"axe.run({json.dumps(options)}).then((r) => r.violations)")
     bad = [v for v in found if v["impact"] in ("serious", "critical")]
     return [[v["id"], [n["html"][:200] for n in v["nodes"][:3]]] for v in bad]
 
