@@ -80,7 +80,8 @@ test: env node  ## everything CI runs
 	$(call stage,nbval: the committed outputs reproduce,$(PY) -m pytest --nbval -q -n 2 --dist loadscope book/*.ipynb)
 	$(call stage,fresh seed: the verdicts stay,$(PY) -m tools fresh --seed commit)
 	$(call stage,mutants: every claim can fail,$(PY) -m tools mutants)
-	$(call stage,tests,CHROMIUM_PATH="$$($(PY) -m tools chromium)" && export CHROMIUM_PATH && $(PY) -m pytest -n 2 --dist worksteal -m "not nightly" tests)
+# Three workers for two cores: a browser waits more than it computes.
+	$(call stage,tests,CHROMIUM_PATH="$$($(PY) -m tools chromium)" && export CHROMIUM_PATH && $(PY) -m pytest -n 3 --dist worksteal -m "not nightly" tests)
 	$(call clock,end)
 
 nightly: env node  ## what takes too long for `make test`

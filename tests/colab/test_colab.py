@@ -14,6 +14,7 @@ import sys
 import tomllib
 import zipfile
 from collections.abc import Iterator
+from importlib.metadata import distribution
 from pathlib import Path
 
 import nbformat
@@ -73,21 +74,39 @@ def plain_environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
 
 
+def borrowed(name: str) -> Iterator[Path]:
+    """What a package of this environment and the packages that it needs have in site-packages."""
+    waiting, seen = [name], set[str]()
+    while waiting:
+        package = distribution(waiting.pop())
+        if package.name not in seen:
+            seen.add(package.name)
+            tops = {file.parts[0] for file in package.files or [] if file.parts[0] != ".."}
+            yield from (Path(str(package.locate_file(top))) for top in tops - {"__pycache__"})
+            needs = [Requirement(text) for text in package.requires or []]
+            waiting += [
+                n.name for n in needs if n.marker is None or n.marker.evaluate({"extra": ""})
+            ]
+
+
 @pytest.fixture(scope="session")
 def colab_packages() -> Path:
-    """A venv with Colab's packages, made once for these versions; nothing is ever added to it."""
-    torch = ROOT / "requirements-torch.txt"
-    wanted = [*(f"{name}=={version}" for name, version in COLAB.items()), "torch"]
-    key = digest([sys.version, torch.read_text(), *wanted])
+    """A venv with Colab's packages and our torch, made once; nothing is ever added to it."""
+    wanted = [f"{name}=={version}" for name, version in COLAB.items() if name != "torch"]
+    key = digest([sys.version, distribution("torch").version, *wanted])
     folder = ROOT / "_build/venvs" / f"colab-{key[:12]}"
     folder.parent.mkdir(parents=True, exist_ok=True)
     with (folder.with_suffix(".lock")).open("w") as lock:  # another worker may be making it
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (folder / "complete").exists():
             run(sys.executable, "-m", "venv", "--clear", folder)
-            pip = (folder / "bin/python", "-m", "pip", "install", "--quiet")
-            run(*pip, "--no-deps", "--requirement", torch)
-            run(*pip, *wanted)
+            run(folder / "bin/python", "-m", "pip", "install", "--quiet", *wanted)
+            ours = folder / "ours"  # behind Colab's own, by a .pth file
+            ours.mkdir()
+            for path in borrowed("torch"):
+                (ours / path.name).symlink_to(path)
+            site = next((folder / "lib").glob("python*/site-packages"))
+            (site / "ours.pth").write_text(f"{ours}\n")
             (folder / "complete").touch()
     return next((folder / "lib").glob("python*/site-packages"))
 
@@ -97,7 +116,8 @@ def colab(colab_packages: Path, tmp_path: Path) -> Path:
     """The Python of a fresh venv that sees Colab's packages, pip too, and can be installed into."""
     run(sys.executable, "-m", "venv", "--without-pip", tmp_path / "venv")
     site = next((tmp_path / "venv/lib").glob("python*/site-packages"))
-    (site / "colab.pth").write_text(f"{colab_packages}\n")
+    ours = colab_packages.parents[2] / "ours"
+    (site / "colab.pth").write_text(f"{colab_packages}\n{ours}\n")
     return tmp_path / "venv/bin/python"
 
 
