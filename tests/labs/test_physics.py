@@ -24,12 +24,12 @@ Params = dict[str, float]
 EVERY = 10
 # Some test errors are neither 0 nor 1/2, some labels are flipped, sigma is not 1.
 RUNS: list[Params] = [
-    {"seed": 5, "steps": 60, "n": 12, "m": 4, "d": 300, "mu": 3.5, "sigma": 1.5, "sigma0": 0.3, "tied": 1,
-     "flip": 0.2, "rate": 0.6, "q": 1},
-    {"seed": 6, "steps": 40, "n": 15, "m": 3, "d": 90, "mu": 2, "sigma": 0.4, "sigma0": 0.8, "tied": 1,
-     "flip": 0.3, "rate": 0.1, "q": 3},
-    {"seed": 3, "steps": 40, "n": 20, "m": 6, "d": 1e6, "mu": 900, "sigma": 2, "sigma0": 0.1, "tied": 1,
-     "flip": 0.1, "rate": 0.2, "q": 2},
+    {"seed": 5, "steps": 60, "n": 12, "m": 4, "d": 300, "mu": 3.5, "sigma": 1.5, "sigma0": 0.3,
+     "tied": 1, "flip": 0.2, "rate": 0.6, "q": 1},
+    {"seed": 6, "steps": 40, "n": 15, "m": 3, "d": 90, "mu": 2, "sigma": 0.4, "sigma0": 0.8,
+     "tied": 1, "flip": 0.3, "rate": 0.1, "q": 3},
+    {"seed": 3, "steps": 40, "n": 20, "m": 6, "d": 1e6, "mu": 900, "sigma": 2, "sigma0": 0.1,
+     "tied": 1, "flip": 0.1, "rate": 0.2, "q": 2},
 ]  # fmt: skip
 GIANT: list[Params] = [
     {"seed": 4, "steps": 3, "kappa": 1.4, "h": 5, "d": 70, "bias": 4, "rate": 3,
