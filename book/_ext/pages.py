@@ -1,11 +1,13 @@
 """What every page needs beside its text: description, downloads, buttons, sound HTML."""
 
+import html
 import re
 from pathlib import Path
 from typing import Any
 
 import imagesize
 from docutils import nodes
+from record import tidy
 from sphinx.application import Sphinx
 from sphinx.transforms import SphinxTransform
 from sphinx.util import logging
@@ -82,6 +84,22 @@ def mend(body: str) -> str:
     return re.sub(r' role="(?:doc-biblioentry|doc-footnote|list|note)"', "", body)
 
 
+def claim_boxes(body: str, ledger: str) -> str:
+    """Lead from each claim's box to its row of the ledger, and set its numbers as mathematics."""
+    body = re.sub(
+        r'(<div class="claim \w+" id="claim-([\w.]+)"><p>.*?)(?=</p>)',
+        rf'\1 <a href="{ledger}#\2">in the ledger</a>',
+        body,
+        flags=re.DOTALL,
+    )
+    return re.sub(r"(?<=<dd>)[^<]*(?=</dd></div>)", signs, body)
+
+
+def signs(found: re.Match[str]) -> str:
+    """A piece of a page with the signs of mathematics."""
+    return html.escape(tidy(html.unescape(found[0])), quote=False)
+
+
 def page_context(
     app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: nodes.document | None
 ) -> None:
@@ -95,7 +113,10 @@ def page_context(
         context["ipynb_source"] = f"{page}.ipynb"
     files = {v: Path(app.srcdir, k.lstrip("/")) for k, v in app.builder.images.items()}
     files["_static"] = Path(app.srcdir, "_assets")
-    context["body"] = mend(sized_images(context["body"], files))
+    body = mend(sized_images(context["body"], files))
+    if "claims" in app.env.found_docs:
+        body = claim_boxes(body, app.builder.get_relative_uri(page, "claims"))
+    context["body"] = body
 
 
 def setup(app: Sphinx) -> dict[str, Any]:

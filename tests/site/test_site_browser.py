@@ -143,6 +143,29 @@ def test_search_finds_a_word(visit: Visit, address: Address, way: str) -> None:
     assert not faults
 
 
+@pytest.mark.parametrize("way", WAYS)
+def test_the_ledger_filters(visit: Visit, address: Address, way: str) -> None:
+    """Chips and words hide rows, the address keeps them, a link to a hidden claim shows it."""
+    url = address(way, "claims")
+    page, faults = visit(f"{url}?verdict=fails")
+    rows = page.locator("table.ledger tbody tr")
+    shown = page.locator("table.ledger tbody tr:not([hidden])")
+    status = page.locator(".filters [role=status]")
+    claims = page.evaluate("document.querySelectorAll('.of-verdict-fails').length")
+    assert status.inner_text() == f"{claims} of {rows.count()} claims"
+    assert shown.count() == claims
+    page.locator(".filters button[data-value=planned]").click()
+    page.locator(".filters button[data-value=fails]").click()
+    page.locator(".filters input").fill("in-context LEARNING")
+    assert 0 < shown.count() < rows.count()
+    assert all("planned" in text for text in shown.all_inner_texts())
+    assert page.evaluate("location.search") == "?verdict=planned&q=in-context+LEARNING"
+    hidden = page.locator("table.ledger tr[hidden]").first.get_attribute("id")
+    page.evaluate(f"location.hash = '{hidden}'")
+    page.wait_for_function("!document.querySelector('table.ledger tr[hidden]')")
+    assert not faults
+
+
 @pytest.mark.parametrize("name", CHAPTERS)
 def test_the_dark_page_shows_the_dark_figures(visit: Visit, address: Address, name: str) -> None:
     """The button goes light, dark, automatic; a figure follows."""

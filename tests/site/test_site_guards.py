@@ -1,7 +1,9 @@
 """Each guard of the site can fail: a tiny book builds, and each fault in it turns the build red."""
 
+import json
 from pathlib import Path
 
+import jsonschema
 import pytest
 from fontTools.ttLib import TTFont
 
@@ -20,12 +22,22 @@ def spoil(root: Path, page: str, old: str, new: str) -> None:
 
 def test_a_sound_book_builds(tiny_book: Path) -> None:
     """The tiny book is green, so that what follows is red for its own reason."""
-    html = (site.build(tiny_book) / "chapter.html").read_text()
+    built = site.build(tiny_book)
+    html = (built / "chapter.html").read_text()
     assert 'class="katex"' in html
     assert html.count(f'alt="{tiny.ALT}"') == 2
     assert "only-dark" in html
     assert "0.42" in html
     assert 'id="claim-tiny.one"' in html
+    assert 'href="claims.html#tiny.one"' in html
+    ledger = (built / "claims.html").read_text()
+    assert 'id="tiny.one"' in ledger
+    assert all(text in ledger for text in ("above 0.7", "half of it (0.5)", "9, 20 runs"))
+    claims = json.loads((built / "claims.json").read_text())
+    schema = json.loads((built / claims["$schema"]).read_text())
+    jsonschema.Draft202012Validator.check_schema(schema)
+    jsonschema.validate(claims, schema)
+    assert [c["url"] for c in claims["claims"]] == ["chapter.html#claim-tiny.one", ""]
     assert not list((tiny_book / "_build").glob("html.*"))
 
 

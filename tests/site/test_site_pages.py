@@ -6,6 +6,7 @@ import re
 import urllib.parse
 from pathlib import Path
 
+import jsonschema
 import pytest
 from bs4 import BeautifulSoup, Tag
 
@@ -146,6 +147,18 @@ def test_the_ledger_links_to_every_claim_that_ran(site: Path) -> None:
         if claim["verdict"] != "planned":
             assert f"{claim['chapter']}.html#claim-{claim['id']}" in links
             assert soup(site / f"{claim['chapter']}.html").find(id=f"claim-{claim['id']}")
+
+
+def test_the_ledger_as_data_has_the_form_that_it_names(site: Path) -> None:
+    table = json.loads((site / "claims.json").read_text(encoding="utf-8"))
+    jsonschema.validate(table, json.loads((site / table["$schema"]).read_text(encoding="utf-8")))
+    ledger = soup(site / "claims.html")
+    rows = {row["id"] for row in ledger.select("table.ledger tr[id]")}
+    assert rows == {claim["id"] for claim in table["claims"]}
+    for claim in table["claims"]:
+        if claim["url"]:
+            box = one(soup(site / f"{claim['chapter']}.html"), f"[id='claim-{claim['id']}']")
+            assert one(box, "a")["href"] == f"claims.html#{claim['id']}"
 
 
 def test_nothing_heavy_lies_about(site: Path) -> None:

@@ -24,7 +24,7 @@ chapters:
   - file: bibliography.md
 """
 INDEX = "# A tiny book\n\nIts only chapter is [](chapter.md), and this line is its description.\n"
-LEDGER = "# Ledger\n\n```{claims-ledger}\n```\n"
+LEDGER = "# Ledger\n\n```{claims-ledger}\n```\n\n```{claims-fields}\n```\n"
 MUTATION = {
     "tool": "mutmut", "version": "3.8.1", "mutants": 100, "killed": 90, "equivalent": {"x": "so"},
     "score": 0.909, "commit": "0123456789abcdef",
@@ -160,7 +160,7 @@ def exercise(passed: bool) -> list[Any]:
 def outputs() -> list[list[Any]]:
     """What each code cell of the chapter has displayed."""
     record = {"id": "tiny.one", "predicted": "1", "measured": "0.9 ± 0.1", "margin": 9.0}
-    record |= {"seeds": 20, "verdict": "holds", "kind": "theorem"}
+    record |= {"bound": "above 0.7", "seeds": 20, "verdict": "holds", "kind": "theorem"}
     record["rivals"] = [{"name": "half of it", "value": 0.5, "margin": 8.0, "excluded": True}]
     box = '<div class="claim holds" id="claim-tiny.one"><p><strong>✓ holds</strong></p></div>'
     return [
