@@ -33,6 +33,11 @@ HIDDEN_OVERFLOW = """() => [...document.querySelectorAll("body *")].filter((e) =
   return true;
 }).map((e) => e.outerHTML.slice(0, 120))"""
 
+PRINTED = """(box) => [...new Set([box, ...box.querySelectorAll("div, pre")].map((e) => {
+  const style = getComputedStyle(e);
+  return [style.opacity, style.display, style.overflowX, style.breakInside].join();
+}))].map((words) => words.split(","))"""
+
 
 def grave(page: Page, rules: list[str] | None = None) -> list[list[object]]:
     """The faults of the two upper grades that axe's rules, all or these, find now."""
@@ -221,6 +226,15 @@ def test_paper_is_light_and_unfolded(visit: Visit, address: Address, name: str) 
     folded = page.evaluate(state)
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
     assert page.evaluate(state) == ["light", page.locator("details").count()]
+    page.emulate_media(media="print")
+    assert page.locator("article h1 .section-number").is_visible()
+    assert not page.locator("#jb-print-docs-body").is_visible()
+    code = page.locator("details.hide .cell_input")
+    assert code.count()
+    for box in code.all():  # neither faded out nor moved whole, which leaves an empty frame
+        assert box.is_visible()
+        assert box.evaluate(PRINTED) == [["1", "block", "visible", "auto"]]
+    page.emulate_media(media="screen")
     page.evaluate("dispatchEvent(new Event('afterprint'))")
     assert page.evaluate(state) == folded
 
