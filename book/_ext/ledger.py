@@ -145,6 +145,7 @@ class ClaimsLedger(GeneratedPart):
                 table = self.table(list(HEADS[: len(cells[0])]), cells, "ledger")
                 for line, claim in zip(table[0][-1], here, strict=True):
                     line["ids"], line["classes"] = [claim["id"]], marks(claim)
+                    self.env.domains["std"].note_object("claim", claim["id"], claim["id"])
                 parts.append(self.section(title, table))
         return parts
 
@@ -320,6 +321,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_directive("claims-ledger", ClaimsLedger)
     app.add_directive("claims-fields", RecordFields)
     app.add_directive("execution-statistics", ExecutionStatistics)
+    app.add_object_type("claim", "claim", objname="claim")  # the search finds its row
     app.add_role("cpu", Cpu())
     app.connect("build-finished", record.publish)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -60,6 +60,8 @@ def test_head(page: Path) -> None:
     if page.stem != "search":
         assert 40 <= len(value(one(html, "meta[name=description]"), "content")) <= 200
         assert len(html.find_all("h1")) == 2  # one is for print alone
+        at_once = [s["src"] for s in html.select("script[src]:not([defer])")]
+        assert [place for place in at_once if "documentation_options" not in str(place)] == []
 
 
 def test_ids_are_unique(page: Path) -> None:
@@ -108,7 +110,7 @@ def test_pictures_speak_and_have_a_size(page: Path) -> None:
     """Alt text says what is seen; the size keeps the page from jumping while it loads."""
     for image in soup(page).find_all("img"):
         assert len(value(image, "alt")) >= SHORTEST_ALT, image
-        assert image["loading"] == "lazy", image
+        assert value(image, "loading") == "lazy" or value(image, "fetchpriority") == "high", image
         if not value(image, "src").endswith(".svg"):
             assert int(value(image, "width")) > 0, image
 
@@ -159,6 +161,14 @@ def test_the_ledger_as_data_has_the_form_that_it_names(site: Path) -> None:
         if claim["url"]:
             box = one(soup(site / f"{claim['chapter']}.html"), f"[id='claim-{claim['id']}']")
             assert one(box, "a")["href"] == f"claims.html#{claim['id']}"
+
+
+def test_citations_are_told_apart(site: Path) -> None:
+    """Author and year, a letter where two works would read alike; no two labels are equal."""
+    labels = [tag.text for tag in soup(site / "bibliography.html").select(".citation > .label")]
+    assert len(labels) == len(set(labels))
+    assert any("2023b" in label for label in labels)
+    assert "2023b" in one(soup(site / "map.html"), "article").text
 
 
 def test_nothing_heavy_lies_about(site: Path) -> None:
