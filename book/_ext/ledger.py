@@ -96,6 +96,11 @@ class GeneratedPart(SphinxDirective):
         """Title of a chapter, linked when the chapter exists."""
         path = self.book / f"{name}.md"
         if not path.exists():
+            field = self.book / "map.toml"
+            listed = readers.read_toml(field).get("chapter", []) if field.exists() else []
+            titles = {chapter.get("name"): chapter.get("title") for chapter in listed}
+            if titles.get(name):
+                return nodes.Text(titles[name])
             return nodes.Text(name.replace("_", " ").capitalize().replace(" gd", " GD"))
         heading = re.search(r"(?m)^# (.+)$", path.read_text(encoding="utf-8"))
         return nodes.reference("", heading[1] if heading else name, refuri=f"{name}.html")
@@ -146,7 +151,9 @@ class ClaimsLedger(GeneratedPart):
                 for line, claim in zip(table[0][-1], here, strict=True):
                     line["ids"], line["classes"] = [claim["id"]], marks(claim)
                     self.env.domains["std"].note_object("claim", claim["id"], claim["id"])
-                parts.append(self.section(title, table))
+                section = self.section(title, table)
+                section["ids"].append(f"of-{name}")
+                parts.append(section)
         return parts
 
     def counts(self, claims: list[dict[str, Any]]) -> nodes.bullet_list:

@@ -14,7 +14,7 @@ from tools.files import ToolError
 
 def spoil(root: Path, page: str, old: str, new: str) -> None:
     """Replace a piece of a page by a faulty one."""
-    path = root / "book" / f"{page}.md"
+    path = root / "book" / (f"{page}.toml" if page == "map" else f"{page}.md")
     text = path.read_text()
     assert old in text
     path.write_text(text.replace(old, new, 1))
@@ -26,6 +26,12 @@ def test_a_sound_book_builds(tiny_book: Path) -> None:
     html = (built / "chapter.html").read_text()
     assert 'class="katex"' in html
     assert html.count(f'alt="{tiny.ALT}"') == 2
+    front = (built / "index.html").read_text()
+    assert "One planned." in front
+    assert front.count(f'alt="{tiny.ALT}"') == 2  # the card, light and dark
+    assert all(text in front for text in ("Is it so?", "1. A chapter", "1 ✓", "· 2 min"))
+    assert all(text in front for text in ("tile-data tile-written", "tile-model tile-planned"))
+    assert front.count('href="#work-kou2023"') == 2
     assert "only-dark" in html
     assert "0.42" in html
     assert 'id="claim-tiny.one"' in html
@@ -89,6 +95,15 @@ FAULTS = {
         "Small.",
         r"book/chapter\.md:\d+: WARNING: figure fig-a: caption 'Small.'",
     ),
+    "an unknown count": ("index", "{count}`Planned`", "{count}`sheep`", "sheep"),
+    "a card without a figure": ("map", 'figure = "fig-a"', 'figure = "fig-b"', "fig-b"),
+    "a chapter that the map lacks": (
+        "map",
+        'name = "chapter"',
+        'name = "nobody"',
+        "nobody|chapter",
+    ),
+    "a lever that is none": ("map", 'lever = "data"', 'lever = "luck"', "'luck'; allowed"),
     "a chapter without a timing": ("chapter", "{cpu}`chapter`", "{cpu}`other`", "make timings"),
     "a box folded by a class": (
         "index",

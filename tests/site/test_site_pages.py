@@ -171,6 +171,28 @@ def test_citations_are_told_apart(site: Path) -> None:
     assert "2023b" in one(soup(site / "map.html"), "article").text
 
 
+def test_the_front_page_has_a_card_for_each_chapter(site: Path) -> None:
+    """Its title, its question, its claims and its minutes, none of them typed on the page."""
+    claims = json.loads((ROOT / "_build" / "claims.json").read_text(encoding="utf-8"))
+    cards = soup(site / "index.html").select(".question-card")
+    assert [one(card, ".title a")["href"] for card in cards] == [f"{n}.html" for n in CHAPTERS]
+    for name, card in zip(CHAPTERS, cards, strict=True):
+        holds = sum(c["chapter"] == name and c["verdict"] == "holds" for c in claims)
+        assert re.search(rf"\b{holds} ✓.*· \d+ min", one(card, ".facts").text)
+
+
+def test_every_field_of_the_map_is_a_link(site: Path) -> None:
+    """A row for each chapter, written or planned; a field that is not empty leads somewhere."""
+    claims = json.loads((ROOT / "_build" / "claims.json").read_text(encoding="utf-8"))
+    rows = soup(site / "map.html").select("table.field tbody tr:not(.part)")
+    assert len(rows) == len({claim["chapter"] for claim in claims})
+    for row in rows:
+        fields = row.select("td")
+        assert len(fields) == 5
+        assert any(field.select("a") for field in fields[1:])
+        assert all(field.select("a") or not field.text.strip() for field in fields[1:])
+
+
 def test_nothing_heavy_lies_about(site: Path) -> None:
     """No source maps, no script of icons, no MathJax, no file of a page above a megabyte."""
     for path in site.rglob("*"):

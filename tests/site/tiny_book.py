@@ -23,7 +23,45 @@ chapters:
   - file: statistics.md
   - file: bibliography.md
 """
-INDEX = "# A tiny book\n\nIts only chapter is [](chapter.md), and this line is its description.\n"
+INDEX = """# A tiny book
+
+Its only chapter is [](chapter.md), and this line is its description. {count}`Planned` planned.
+
+```{claim-counts}
+```
+
+```{question-cards}
+```
+
+```{field-map}
+```
+
+```{field-works} data
+```
+
+```{field-chapters}
+```
+"""
+MAP = """
+[[chapter]]
+name = "chapter"
+text = "asks."
+question = "Is it so?"
+figure = "fig-a"
+data = "one number"
+[[chapter]]
+name = "another_chapter"
+part = "Later"
+title = "Another chapter"
+text = "asks more."
+model = "another number"
+[[work]]
+paper = "kou2023"
+lever = "data"
+chapters = ["another_chapter", "chapter"]
+title = "More"
+text = "{cite:t}`kou2023` find more."
+"""
 LEDGER = "# Ledger\n\n```{claims-ledger}\n```\n\n```{claims-fields}\n```\n"
 MUTATION = {
     "tool": "mutmut", "version": "3.8.1", "mutants": 100, "killed": 90, "equivalent": {"x": "so"},
@@ -189,6 +227,7 @@ def make(root: Path, real: Path) -> Path:
     (root / "pyproject.toml").write_text('[project]\nname = "tiny"\nversion = "1"\n')
     (root / "requirements.txt").write_text("numpy==2.4.6\n")
     (book / "claims.toml").write_text(CLAIMS)
+    (book / "map.toml").write_text(MAP)
     (book / "timings.json").write_text(json.dumps({"chapter": 5}))
     (book / "mutation.json").write_text(json.dumps(MUTATION))
     notebook = jupytext.reads(CHAPTER, fmt="md:myst")
