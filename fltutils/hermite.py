@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fltutils import check
+from fltutils import check, span
 
 Function = Callable[..., np.ndarray]
 ZERO = 1e-9  # below it, times the size of f, a coefficient counts as zero
@@ -156,7 +156,7 @@ def _even(count: int, reach: float, shift: float = 0.5) -> Rule:
     return Rule(node, weight / weight.sum())
 
 
-def _turned(Q: np.ndarray, k: int, rng: np.random.Generator) -> np.ndarray:
+def _turned(Q: np.ndarray, k: int, rng: span.Rng) -> np.ndarray:
     """Q with the columns after the first k in a random rotation."""
     free = Q.shape[1] - k
     return np.hstack([Q[:, :k], Q[:, k:] @ np.linalg.qr(rng.standard_normal((free, free)))[0]])
@@ -193,7 +193,7 @@ def _climb(
     f: Function, r: int, steps: int, rule: Rule | None, tolerance: float, attempt: int
 ) -> tuple[list[np.ndarray], str]:
     """The staircase by three quadratures, and the doubt at which it ends."""
-    rng, size = np.random.default_rng(attempt), 0.0
+    rng, size = span.stream(attempt, r, "hermite: frames"), 0.0
     twins = [np.zeros((r, 0))] * 3  # one basis a quadrature
     spaces, climbs = twins[:1], True
     for _ in range(steps):
