@@ -1,5 +1,6 @@
 """book/references.bib as plain Markdown: "Kou et al. (2023)", with a link where there is one."""
 
+from collections.abc import MutableMapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -79,14 +80,26 @@ def citation(entry: Entry) -> Citation:
     return Citation(authors, year, address, " ".join(parts))
 
 
+def letters(entries: MutableMapping[str, Entry]) -> None:
+    """Put a, b, … behind the year of works that prose would call alike."""
+    alike: dict[tuple[str, str], list[str]] = {}
+    for key in sorted(entries):
+        work = citation(entries[key])
+        alike.setdefault((work.authors, work.year), []).append(key)
+    for keys in alike.values():
+        for letter, key in zip("abcdefgh", keys if len(keys) > 1 else [], strict=False):
+            entries[key].fields["year"] += letter
+
+
 def citations(path: Path) -> dict[str, Citation]:
     """Every work of a BibTeX file by its key."""
     if not path.exists():
         return {}
-    works = {}
-    for key, entry in readers.read_bibtex(path).items():
+    entries = readers.read_bibtex(path)
+    for key, entry in entries.items():
         try:
-            works[key] = citation(entry)
+            citation(entry)
         except PybtexError as error:
             raise readers.fault(path, 0, f"{key}: {error}") from None
-    return works
+    letters(entries)
+    return {key: citation(entry) for key, entry in entries.items()}

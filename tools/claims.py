@@ -138,7 +138,9 @@ def rows(root: Path, folder: Path) -> tuple[list[dict[str, Any]], list[str]]:
     for claim in claims:
         place, measured = found.pop(claim["id"], ("", {}))
         row = {key: claim[key] for key in ("id", "chapter", "source", "statement")}
-        row |= {key: measured.get(key) for key in ("predicted", "measured", "margin", "seeds")}
+        row |= {
+            key: measured.get(key) for key in ("predicted", "bound", "measured", "margin", "seeds")
+        }
         row["kind"] = measured.get("kind", "theorem" if claim["paper"] else "own")
         row["rivals"] = measured.get("rivals", [])
         table.append(row | {"verdict": measured.get("verdict", "planned")})

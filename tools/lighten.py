@@ -67,8 +67,79 @@ def shrink_icons(site: Path) -> None:
         subset.save_font(font, str(path), options)
 
 
+RULE = re.compile(r"([^{};]*)([{};])")
+NAME = re.compile(r"[.#]((?:[\w-]|\\.)+)")
+CONDITION = re.compile(r":(?:not|is|where|has)\((?:[^()]|\([^()]*\))*\)")
+NESTING = ("@media", "@supports", "@layer", "@container")
+
+
+def prune(style: str, words: set[str]) -> str:
+    """A style sheet without the rules whose class or id stands in no page and no script."""
+    return pruned(re.sub(r"/\*.*?\*/", "", style, flags=re.DOTALL), 0, words)[0]
+
+
+def pruned(style: str, place: int, words: set[str]) -> tuple[str, int]:
+    """The rules from a place to the brace that closes them, and where they end."""
+    kept = ""
+    while match := RULE.match(style, place):
+        head, sign = match[1].strip(), match[2]
+        if sign != "{":
+            place = match.end()
+            if sign == "}":
+                return kept, place
+            kept += f"{head};" if head else ""
+        elif head.startswith(NESTING):
+            body, place = pruned(style, match.end(), words)
+            kept += f"{head}{{{body}}}" if body else ""
+        else:
+            body, place = block(style, match.end())
+            if head.startswith("@"):
+                alive = [head]
+            else:
+                alive = [one for one in selectors(head) if used(one, words)]
+            kept += f"{','.join(alive)}{{{body}}}" if alive else ""
+    return kept, len(style)
+
+
+def block(style: str, place: int) -> tuple[str, int]:
+    """What stands between braces, and where they end; a brace in a string is none."""
+    depth, start = 1, place
+    for match in re.compile(r"""[{}]|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'""").finditer(style, place):
+        depth += {"{": 1, "}": -1}.get(match[0], 0)
+        if not depth:
+            return style[start : match.start()], match.end()
+    return style[start:], len(style)
+
+
+def selectors(head: str) -> list[str]:
+    """The selectors of a rule: a comma inside brackets does not part them."""
+    parts, depth = [""], 0
+    for sign in head:
+        depth += {"(": 1, "[": 1, ")": -1, "]": -1}.get(sign, 0)
+        if sign == "," and not depth:
+            parts.append("")
+        else:
+            parts[-1] += sign
+    return [part.strip() for part in parts]
+
+
+def used(selector: str, words: set[str]) -> bool:
+    """Whether every class and id that a selector needs can stand in a page."""
+    names = NAME.findall(re.sub(r"\[[^\]]*\]", "", CONDITION.sub("", selector)))
+    return words.issuperset(re.findall(r"[\w-]+", " ".join(names)))
+
+
+def shrink_styles(site: Path) -> None:
+    """The theme's style sheets hold all of Bootstrap: a page needs a fifth of it."""
+    words = set(re.findall(r"[\w-]+", texts(site, ".html", ".js")))
+    places = ["styles/*.css", "sphinx-design*.css", "mystnb*.css", "proof.css", "copybutton.css"]
+    for path in (path for place in places for path in site.glob(f"_static/{place}")):
+        path.write_text(prune(path.read_text(encoding="utf-8"), words), encoding="utf-8")
+
+
 def lighten(site: Path) -> None:
     """All of it."""
     trim(site)
     shrink_pictures(site)
     shrink_icons(site)
+    shrink_styles(site)

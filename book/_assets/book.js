@@ -27,6 +27,16 @@
     document.documentElement.dataset.theme = before.theme;
     before.folded.forEach((box) => { box.open = false; });
   });
+  // The excerpts of the search show a formula once, not also as MathML and LaTeX, and text alone.
+  if (typeof Search !== "undefined") {
+    const plain = Search.htmlToText;
+    Search.htmlToText = (text, anchor) => {
+      const page = new DOMParser().parseFromString(text, "text/html");
+      const twice = ".katex-mathml, #jb-print-docs-body, .bd-header-article";
+      page.querySelectorAll(twice).forEach((twin) => { twin.remove(); });
+      return plain(page.documentElement.outerHTML, anchor);
+    };
+  }
   // A page opened from disk may not read its neighbours: list search hits without excerpts.
   if (location.protocol === "file:") DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = false;
 })();

@@ -1,27 +1,29 @@
 """The generated pages: the ledger of claims, the execution statistics, and the role cpu."""
 
+import html
 import re
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import record
 from docutils import nodes
 from docutils.statemachine import StringList
+from record import tidy, told
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective, SphinxRole
 
 from tools import readers
 from tools.claims import SOURCES
-from tools.claims import register as claims_register
-from tools.files import ToolError, read_derived
+from tools.files import ToolError
 
-HEADS = ("Verdict", "Claim", "Predicted", "Measured", "Margin", "Runs")
+HEADS = ("Verdict", "Claim", "Predicted", "Must be", "Measured", "Margin")
 KINDS = {
-    "theorem": "Theorem",
-    "identity": "Identity: true by algebra",
-    "own": "The book's own",
-    "limit": "Where a theorem ends",
+    "theorem": "theorem",
+    "identity": "identity, true by algebra",
+    "own": "the book's own",
+    "limit": "where a theorem ends",
 }
 VERDICTS = {"holds": "✓ holds", "fails": "✗ fails", "planned": "○ planned"}
 SHOWN_PACKAGES = ("torch", "numpy", "matplotlib", "papermill", "jupyter-book", "sphinx", "myst-nb")
@@ -94,6 +96,11 @@ class GeneratedPart(SphinxDirective):
         """Title of a chapter, linked when the chapter exists."""
         path = self.book / f"{name}.md"
         if not path.exists():
+            field = self.book / "map.toml"
+            listed = readers.read_toml(field).get("chapter", []) if field.exists() else []
+            titles = {chapter.get("name"): chapter.get("title") for chapter in listed}
+            if titles.get(name):
+                return nodes.Text(titles[name])
             return nodes.Text(name.replace("_", " ").capitalize().replace(" gd", " GD"))
         heading = re.search(r"(?m)^# (.+)$", path.read_text(encoding="utf-8"))
         return nodes.reference("", heading[1] if heading else name, refuri=f"{name}.html")
@@ -109,70 +116,149 @@ def plain(text: str) -> list[nodes.Node]:
     return [nodes.paragraph("", text)]
 
 
-def margin(claim: dict[str, Any], seeds: dict[str, Any]) -> str:
+def margin(claim: dict[str, Any]) -> str:
     """Distance from the bound, in standard errors, and the least at fresh seeds."""
     if claim["margin"] is None:
-        return "exact" if claim["verdict"] == "holds" else "none"
-    seen = [value for value in seeds.values() if isinstance(value, int | float)]
-    more = f", at {len(seeds)} fresh seeds {min(seen):.3g} or more" if seen else ""
-    return f"{claim['margin']:.3g}{more}"
+        far = "exact" if claim["verdict"] == "holds" else "none"
+    else:
+        far = told(claim["margin"])
+    fresh = claim["fresh"]
+    more = f"; at {fresh['seeds']} fresh seeds {told(fresh['margin'])} or more" if fresh else ""
+    return f"{far}, {claim['runs']} runs{more}"
 
 
-def kind(claim: dict[str, Any]) -> str:
-    """What sort of claim it is, and which theories it tells apart, with what they would give."""
-    rivals = [f"{rival['name']} ({rival['value']:.3g})" for rival in claim["rivals"]]
-    return ". ".join(
-        [KINDS[claim["kind"]], *(["Told apart from: " + "; ".join(rivals)] * bool(rivals))]
-    )
+def marks(claim: dict[str, Any]) -> list[str]:
+    """The classes by which the filters find a row."""
+    return [f"of-{key}-{claim[key]}" for key in ("verdict", "kind", "source", "chapter")]
 
 
 class ClaimsLedger(GeneratedPart):
     """Every claim of the sources: what it says, what was measured, and the verdict."""
 
     def parts(self) -> list[nodes.Node]:
-        """Counts, then a table for each chapter, then the planned claims."""
-        claims = needed(self.book.parent / "_build" / "claims.json", "make book")
-        register = {c["id"]: c for c in claims_register(self.book.parent)}
-        self.margins: dict[str, Any] = read_derived(self.book / "margins.json", {})
-        counts = Counter(c["verdict"] for c in claims)
-        summary = nodes.bullet_list(classes=["verdict-counts"])
-        for verdict in VERDICTS:
-            text = nodes.paragraph("", "", badge(verdict, f"{counts[verdict]} "))
-            summary += nodes.list_item("", text)
-        parts: list[nodes.Node] = [summary]
+        """Counts and filters, then a table for each chapter, then the planned claims."""
+        needed(self.book.parent / "_build" / "claims.json", "make book")
+        claims = record.claims(self.book.parent)
+        parts: list[nodes.Node] = [self.counts(claims), *self.notable(claims)]
+        parts.append(nodes.raw("", self.filters(claims), format="html"))
         for planned, note in ((False, ""), (True, " (planned)")):
             group = [c for c in claims if (c["verdict"] == "planned") == planned]
             for name in dict.fromkeys(c["chapter"] for c in group):
-                rows = [self.entry(c, register[c["id"]]) for c in group if c["chapter"] == name]
+                here = [c for c in group if c["chapter"] == name]
+                cells = [self.entry(c) for c in here]
                 title = [self.chapter(name), *([nodes.Text(note)] if planned else [])]
-                table = self.table(list(HEADS[: len(rows[0])]), rows, "ledger")
-                parts.append(self.section(title, table))
+                table = self.table(list(HEADS[: len(cells[0])]), cells, "ledger")
+                for line, claim in zip(table[0][-1], here, strict=True):
+                    line["ids"], line["classes"] = [claim["id"]], marks(claim)
+                    self.env.domains["std"].note_object("claim", claim["id"], claim["id"])
+                section = self.section(title, table)
+                section["ids"].append(f"of-{name}")
+                parts.append(section)
         return parts
 
-    def entry(self, claim: dict[str, Any], entry: dict[str, Any]) -> list[list[nodes.Node]]:
+    def counts(self, claims: list[dict[str, Any]]) -> nodes.bullet_list:
+        """How many claims have which verdict."""
+        counts = Counter(c["verdict"] for c in claims)
+        summary = nodes.bullet_list(classes=["verdict-counts"])
+        for verdict in VERDICTS:
+            shown = nodes.reference(
+                "", "", badge(verdict, f"{counts[verdict]} "), refuri=f"?verdict={verdict}#filters"
+            )
+            summary += nodes.list_item("", nodes.paragraph("", "", shown))
+        return summary
+
+    def notable(self, claims: list[dict[str, Any]]) -> list[nodes.Node]:
+        """The claims that fail and those that say where a theorem ends, each with its row."""
+        found = {
+            "What fails here": [c for c in claims if c["verdict"] == "fails"],
+            "Where theorems end": [c for c in claims if c["kind"] == "limit"],
+        }
+        parts = []
+        for words, group in found.items():
+            line = nodes.paragraph("", f"{words}: ", classes=["notable"])
+            for place, claim in enumerate(group):
+                name = nodes.literal("", claim["id"])
+                line += [nodes.Text(", ")] if place else []
+                line += nodes.reference("", "", name, refuri=f"#{claim['id']}")
+            parts += [line] if group else []
+        return parts
+
+    def filters(self, claims: list[dict[str, Any]]) -> str:
+        """The chips, hidden until the script that they need has run."""
+
+        def chips(key: str, names: dict[str, str]) -> str:
+            counts = Counter(c[key] for c in claims)
+            buttons = "".join(
+                f'<button type="button" data-key="{key}" data-value="{value}" '
+                f'aria-pressed="false">{html.escape(text)} <span>{counts[value]}</span></button>'
+                for value, text in names.items()
+            )
+            return f'<div role="group" aria-label="{key}">{buttons}</div>'
+
+        def select(key: str, names: dict[str, str]) -> str:
+            options = "".join(
+                f'<option value="{value}">{html.escape(text)}</option>'
+                for value, text in {"": "all", **names}.items()
+            )
+            return f'<label>{key} <select data-key="{key}">{options}</select></label>'
+
+        places = {name: self.chapter(name).astext() for name in {c["chapter"]: 0 for c in claims}}
+        script = "../" * self.env.docname.count("/") + "_static/ledger.js"
+        return (
+            '<form class="filters" id="filters" hidden>'
+            f"{chips('verdict', VERDICTS)}{chips('kind', KINDS)}"
+            f"<div>{select('source', SOURCES)}{select('chapter', places)}"
+            '<label>search <input type="search" data-key="q"></label></div>'
+            '<div><p role="status"></p><button type="reset">Show all</button></div></form>'
+            f'<script defer src="{script}"></script>'
+        )
+
+    def entry(self, claim: dict[str, Any]) -> list[list[nodes.Node]]:
         """A row: the verdict and the statement, and where the claim ran what was found."""
         badged = nodes.paragraph("", "", badge(claim["verdict"]))
-        seeds = self.margins.get(claim["chapter"], {}).get("claims", {}).get(claim["id"], {})
-        found = [claim["predicted"], claim["measured"], margin(claim, seeds), claim["seeds"]]
-        shown = [] if claim["verdict"] == "planned" else [plain(str(value)) for value in found]
-        return [[badged], self.statement(claim, entry), *shown]
+        found = [claim["predicted"], claim["bound"], claim["measured"], margin(claim)]
+        shown = [] if claim["verdict"] == "planned" else [plain(tidy(value)) for value in found]
+        return [[badged], self.statement(claim), *shown]
 
-    def statement(self, claim: dict[str, Any], entry: dict[str, Any]) -> list[nodes.Node]:
-        """What the claim says, why it fails if it does, and where it stands."""
-        paper = f"{{cite:t}}`{entry['paper']}`" if entry.get("paper") else ""
-        where = ", ".join(filter(None, [SOURCES[claim["source"]], paper, entry.get("theorem", "")]))
+    def statement(self, claim: dict[str, Any]) -> list[nodes.Node]:
+        """What the claim says, why it fails if it does, what it excludes, and where it stands."""
+        ran = claim["verdict"] != "planned"
+        paper = f"{{cite:t}}`{claim['paper']}`" if claim["paper"] else ""
+        where = ", ".join(filter(None, [SOURCES[claim["source"]], paper, claim["theorem"]]))
         source = nodes.container("", *self.markdown(where), classes=["source"])
         name = nodes.literal("", claim["id"])
-        if claim["verdict"] != "planned":
-            place = f"{claim['chapter']}.html#claim-{claim['id']}"
-            name = nodes.reference("", "", name, refuri=place)
+        if ran:
+            name = nodes.reference("", "", name, refuri=claim["url"])
         source.children[0] += [nodes.Text(". "), name]
-        reason = entry.get("reason", "") if claim["verdict"] == "fails" else ""
-        why = self.markdown(f"*Why it fails here.* {reason}") if reason else []
-        if claim["verdict"] == "planned":
-            return [*self.markdown(claim["statement"]), source]
-        faced = nodes.paragraph("", kind(claim), classes=["rivals"])
-        return [*self.markdown(claim["statement"]), *why, faced, source]
+        parts = self.markdown(claim["statement"])
+        if claim["verdict"] == "fails" and claim["reason"]:
+            parts += self.markdown(f"*Why it fails here.* {claim['reason']}")
+        if ran:
+            words = KINDS[claim["kind"]].capitalize()
+            if claim["rivals"]:
+                rivals = [f"{r['name']} ({told(r['value'])})" for r in claim["rivals"]]
+                words += ". Told apart from: " + "; ".join(map(tidy, rivals))
+            parts.append(nodes.paragraph("", words, classes=["rivals"]))
+        return [*parts, source]
+
+
+class RecordFields(GeneratedPart):
+    """Where claims.json is and what each of its fields means, from its schema."""
+
+    def parts(self) -> list[nodes.Node]:
+        """The two files, then a table of the fields of a claim."""
+        files = nodes.paragraph("")
+        for name in ("claims.json", Path(record.SCHEMA).name):
+            files += [
+                nodes.reference("", "", nodes.literal("", name), refuri=name),
+                nodes.Text(" "),
+            ]
+        fields = readers.read_json(self.book / record.SCHEMA)["$defs"]["claim"]["properties"]
+        rows = [
+            [[nodes.paragraph("", "", nodes.literal("", name))], plain(field["description"])]
+            for name, field in fields.items()
+        ]
+        return [files, self.table(["Field", "Meaning"], rows, "fields")]
 
 
 def badge(verdict: str, before: str = "") -> nodes.inline:
@@ -238,8 +324,11 @@ class Cpu(SphinxRole):
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Register the directives and the role."""
+    """Register the directives, the role, and the record beside the ledger."""
     app.add_directive("claims-ledger", ClaimsLedger)
+    app.add_directive("claims-fields", RecordFields)
     app.add_directive("execution-statistics", ExecutionStatistics)
+    app.add_object_type("claim", "claim", objname="claim")  # the search finds its row
     app.add_role("cpu", Cpu())
+    app.connect("build-finished", record.publish)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,13 +1,17 @@
 """What every page needs beside its text: description, downloads, buttons, sound HTML."""
 
+import html
 import re
 from pathlib import Path
 from typing import Any
 
 import imagesize
 from docutils import nodes
+from record import tidy
 from sphinx.application import Sphinx
+from sphinx.builders.html._assets import _JavaScript
 from sphinx.transforms import SphinxTransform
+from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util import logging
 
 from tools import address
@@ -27,6 +31,23 @@ def repository_buttons(app: Sphinx, config: Any) -> None:
             "use_repository_button": True,
             "launch_buttons": {"colab_url": "https://colab.research.google.com"},
         }
+
+
+class Glued(SphinxPostTransform):
+    """Keep a comma on the line of the formula before it, and a bracket on that of the one after."""
+
+    default_priority = 800
+
+    def run(self, **kwargs: Any) -> None:
+        """Join them with a sign that has no width and forbids a break."""
+        for formula in self.document.findall(nodes.math):
+            place, around = formula.parent.index(formula), formula.parent.children
+            after = around[place + 1] if place + 1 < len(around) else None
+            before = around[place - 1] if place else None
+            if isinstance(after, nodes.Text) and after[0] in ",.;:!?)’":
+                formula.parent[place + 1] = nodes.Text(f"\N{WORD JOINER}{after}")
+            if isinstance(before, nodes.Text) and before[-1] in "(‘":
+                formula.parent[place - 1] = nodes.Text(f"{before}\N{WORD JOINER}")
 
 
 class NoToggles(SphinxTransform):
@@ -61,13 +82,29 @@ def sized_images(body: str, files: dict[str, Path]) -> str:
     def attributes(match: re.Match[str]) -> str:
         folder, _, name = match["place"].partition("/")
         source = files.get(name) if folder == "_images" else files["_static"] / name
+        load = 'loading="lazy"'
+        if name.startswith("front-light"):  # what is seen first
+            load = 'fetchpriority="high"'
         width, height = imagesize.get(source) if source else (-1, -1)
         size = f'width="{width}" height="{height}" ' if width > 0 else ""
-        return f'<img loading="lazy" decoding="async" {size}{match["rest"]}'
+        return f'<img {load} decoding="async" {size}{match["rest"]}'
 
     return re.sub(
         r'<img (?P<rest>[^>]*?src="(?P<place>_(?:images|static)/[^"]+)")', attributes, body
     )
+
+
+def folds(body: str) -> str:
+    """Say on the label of folded code what is inside."""
+    cells = re.split(r'(?=<div class="cell )', body)
+    for place, cell in enumerate(cells):
+        inside = "code"
+        if "tag_solution" in cell[: cell.find(">")]:
+            inside = "solution"
+        elif 'class="twins' in cell:
+            inside = "plot’s code"
+        cells[place] = re.sub(r">(Show|Hide) the (?:source|content)<", rf">\1 the {inside}<", cell)
+    return "".join(cells)
 
 
 def mend(body: str) -> str:
@@ -82,6 +119,37 @@ def mend(body: str) -> str:
     return re.sub(r' role="(?:doc-biblioentry|doc-footnote|list|note)"', "", body)
 
 
+def claim_boxes(body: str, ledger: str) -> str:
+    """Lead from each claim's box to its row of the ledger, and set its numbers as mathematics."""
+    body = re.sub(
+        r'(<div class="claim \w+" id="claim-([\w.]+)"><p>.*?)(?=</p>)',
+        rf'\1 <a href="{ledger}#\2">in the ledger</a>',
+        body,
+        flags=re.DOTALL,
+    )
+    return re.sub(r"(?<=<dd>)[^<]*(?=</dd></div>)", signs, body)
+
+
+def signs(found: re.Match[str]) -> str:
+    """A piece of a page with the signs of mathematics."""
+    return html.escape(tidy(html.unescape(found[0])), quote=False)
+
+
+def deferred(files: list[Any]) -> list[Any]:
+    """The scripts, run when the page is read: only an inline one needs the options before."""
+    late = []
+    for file in files:
+        name = str(file.filename)
+        wait = {} if not name or "documentation_options" in name else {"defer": "defer"}
+        attributes = {key: text for key, text in file.attributes.items() if key != "body"}
+        late.append(
+            _JavaScript(file.filename, priority=file.priority, **attributes | wait)
+            if wait
+            else file
+        )
+    return late
+
+
 def page_context(
     app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: nodes.document | None
 ) -> None:
@@ -91,11 +159,15 @@ def page_context(
     if 'name="description"' not in context["metatags"]:
         text = description(doctree).replace("&", "&amp;").replace('"', "&quot;")
         context["metatags"] += f'\n<meta name="description" content="{text}" />'
+    context["script_files"] = deferred(context["script_files"])
     if "kernelspec" in app.env.metadata[page]:
         context["ipynb_source"] = f"{page}.ipynb"
     files = {v: Path(app.srcdir, k.lstrip("/")) for k, v in app.builder.images.items()}
     files["_static"] = Path(app.srcdir, "_assets")
-    context["body"] = mend(sized_images(context["body"], files))
+    body = folds(mend(sized_images(context["body"], files)))
+    if "claims" in app.env.found_docs:
+        body = claim_boxes(body, app.builder.get_relative_uri(page, "claims"))
+    context["body"] = body
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
@@ -103,4 +175,5 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("config-inited", repository_buttons)
     app.connect("html-page-context", page_context)
     app.add_transform(NoToggles)
+    app.add_post_transform(Glued)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

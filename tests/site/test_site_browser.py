@@ -15,6 +15,7 @@ Visit = Callable[..., tuple[Page, list[str]]]
 Address = Callable[[str, str], str]
 WAYS = ("http", "file")
 HEAVIEST = 600_000  # bytes, compressed, of all that a first visit to a chapter loads
+FIRST_PAINT = 120_000  # of them, pages and style sheets
 PACKED = (".woff2", ".png", ".jpg")
 REFLOW = [
     "aria-hidden-focus",
@@ -32,6 +33,11 @@ HIDDEN_OVERFLOW = """() => [...document.querySelectorAll("body *")].filter((e) =
     if (["auto", "scroll", "hidden", "clip"].includes(getComputedStyle(up).overflowX)) return false;
   return true;
 }).map((e) => e.outerHTML.slice(0, 120))"""
+
+PRINTED = """(box) => [...new Set([box, ...box.querySelectorAll("div, pre")].map((e) => {
+  const style = getComputedStyle(e);
+  return [style.opacity, style.display, style.overflowX, style.breakInside].join();
+}))].map((words) => words.split(","))"""
 
 
 def grave(page: Page, rules: list[str] | None = None) -> list[list[object]]:
@@ -126,12 +132,18 @@ def test_a_first_visit_is_light(visit: Visit, server: str, name: str) -> None:
     report = {u.rsplit("/", 1)[-1]: s for u, s in sorted(sizes.items(), key=lambda x: -x[1])}
     print(name, sum(sizes.values()), report)
     assert sum(sizes.values()) < HEAVIEST, report
+    first = sum(
+        size for url, size in sizes.items() if url.split("?")[0].endswith((".css", ".html"))
+    )
+    assert first < FIRST_PAINT, report
 
 
 @pytest.mark.parametrize("way", WAYS)
 def test_search_finds_a_word(visit: Visit, address: Address, way: str) -> None:
     """The search page lists pages that hold the word, and their links work."""
-    page, faults = visit(address(way, "index"))
+    page, faults = visit(address(way, "search") + "?q=kou2023.benign")
+    page.locator("#search-results a[href^='claims.html#kou2023.benign']").wait_for(timeout=10_000)
+    page.goto(address(way, "index"))
     page.locator(".search-button__button").first.click()
     page.locator("dialog#pst-search-dialog input[name=q]").fill("decomposition")
     page.keyboard.press("Enter")
@@ -140,6 +152,29 @@ def test_search_finds_a_word(visit: Visit, address: Address, way: str) -> None:
     hit.click()
     page.wait_for_load_state("load")
     assert "decomposition" in page.locator("main").inner_text().lower()
+    assert not faults
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_ledger_filters(visit: Visit, address: Address, way: str) -> None:
+    """Chips and words hide rows, the address keeps them, a link to a hidden claim shows it."""
+    url = address(way, "claims")
+    page, faults = visit(f"{url}?verdict=fails")
+    rows = page.locator("table.ledger tbody tr")
+    shown = page.locator("table.ledger tbody tr:not([hidden])")
+    status = page.locator(".filters [role=status]")
+    claims = page.evaluate("document.querySelectorAll('.of-verdict-fails').length")
+    assert status.inner_text() == f"{claims} of {rows.count()} claims"
+    assert shown.count() == claims
+    page.locator(".filters button[data-value=planned]").click()
+    page.locator(".filters button[data-value=fails]").click()
+    page.locator(".filters input").fill("in-context LEARNING")
+    assert 0 < shown.count() < rows.count()
+    assert all("planned" in text for text in shown.all_inner_texts())
+    assert page.evaluate("location.search") == "?verdict=planned&q=in-context+LEARNING"
+    hidden = page.locator("table.ledger tr[hidden]").first.get_attribute("id")
+    page.evaluate(f"location.hash = '{hidden}'")
+    page.wait_for_function("!document.querySelector('table.ledger tr[hidden]')")
     assert not faults
 
 
@@ -198,6 +233,15 @@ def test_paper_is_light_and_unfolded(visit: Visit, address: Address, name: str) 
     folded = page.evaluate(state)
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
     assert page.evaluate(state) == ["light", page.locator("details").count()]
+    page.emulate_media(media="print")
+    assert page.locator("article h1 .section-number").is_visible()
+    assert not page.locator("#jb-print-docs-body").is_visible()
+    code = page.locator("details.hide .cell_input")
+    assert code.count()
+    for box in code.all():  # neither faded out nor moved whole, which leaves an empty frame
+        assert box.is_visible()
+        assert box.evaluate(PRINTED) == [["1", "block", "visible", "auto"]]
+    page.emulate_media(media="screen")
     page.evaluate("dispatchEvent(new Event('afterprint'))")
     assert page.evaluate(state) == folded
 

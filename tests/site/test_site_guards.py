@@ -1,7 +1,9 @@
 """Each guard of the site can fail: a tiny book builds, and each fault in it turns the build red."""
 
+import json
 from pathlib import Path
 
+import jsonschema
 import pytest
 from fontTools.ttLib import TTFont
 
@@ -12,7 +14,7 @@ from tools.files import ToolError
 
 def spoil(root: Path, page: str, old: str, new: str) -> None:
     """Replace a piece of a page by a faulty one."""
-    path = root / "book" / f"{page}.md"
+    path = root / "book" / (f"{page}.toml" if page == "map" else f"{page}.md")
     text = path.read_text()
     assert old in text
     path.write_text(text.replace(old, new, 1))
@@ -20,12 +22,28 @@ def spoil(root: Path, page: str, old: str, new: str) -> None:
 
 def test_a_sound_book_builds(tiny_book: Path) -> None:
     """The tiny book is green, so that what follows is red for its own reason."""
-    html = (site.build(tiny_book) / "chapter.html").read_text()
+    built = site.build(tiny_book)
+    html = (built / "chapter.html").read_text()
     assert 'class="katex"' in html
     assert html.count(f'alt="{tiny.ALT}"') == 2
+    front = (built / "index.html").read_text()
+    assert "One planned." in front
+    assert front.count(f'alt="{tiny.ALT}"') == 2  # the card, light and dark
+    assert all(text in front for text in ("Is it so?", "1. A chapter", "1 ✓", "· 2 min"))
+    assert all(text in front for text in ("tile-data tile-written", "tile-model tile-planned"))
+    assert front.count('href="#work-kou2023"') == 2
     assert "only-dark" in html
     assert "0.42" in html
     assert 'id="claim-tiny.one"' in html
+    assert 'href="claims.html#tiny.one"' in html
+    ledger = (built / "claims.html").read_text()
+    assert 'id="tiny.one"' in ledger
+    assert all(text in ledger for text in ("above 0.7", "half of it (0.5)", "9, 20 runs"))
+    claims = json.loads((built / "claims.json").read_text())
+    schema = json.loads((built / claims["$schema"]).read_text())
+    jsonschema.Draft202012Validator.check_schema(schema)
+    jsonschema.validate(claims, schema)
+    assert [c["url"] for c in claims["claims"]] == ["chapter.html#claim-tiny.one", ""]
     assert not list((tiny_book / "_build").glob("html.*"))
 
 
@@ -77,6 +95,15 @@ FAULTS = {
         "Small.",
         r"book/chapter\.md:\d+: WARNING: figure fig-a: caption 'Small.'",
     ),
+    "an unknown count": ("index", "{count}`Planned`", "{count}`sheep`", "sheep"),
+    "a card without a figure": ("map", 'figure = "fig-a"', 'figure = "fig-b"', "fig-b"),
+    "a chapter that the map lacks": (
+        "map",
+        'name = "chapter"',
+        'name = "nobody"',
+        "nobody|chapter",
+    ),
+    "a lever that is none": ("map", 'lever = "data"', 'lever = "luck"', "'luck'; allowed"),
     "a chapter without a timing": ("chapter", "{cpu}`chapter`", "{cpu}`other`", "make timings"),
     "a box folded by a class": (
         "index",

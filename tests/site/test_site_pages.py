@@ -6,6 +6,7 @@ import re
 import urllib.parse
 from pathlib import Path
 
+import jsonschema
 import pytest
 from bs4 import BeautifulSoup, Tag
 
@@ -59,6 +60,8 @@ def test_head(page: Path) -> None:
     if page.stem != "search":
         assert 40 <= len(value(one(html, "meta[name=description]"), "content")) <= 200
         assert len(html.find_all("h1")) == 2  # one is for print alone
+        at_once = [s["src"] for s in html.select("script[src]:not([defer])")]
+        assert [place for place in at_once if "documentation_options" not in str(place)] == []
 
 
 def test_ids_are_unique(page: Path) -> None:
@@ -107,7 +110,7 @@ def test_pictures_speak_and_have_a_size(page: Path) -> None:
     """Alt text says what is seen; the size keeps the page from jumping while it loads."""
     for image in soup(page).find_all("img"):
         assert len(value(image, "alt")) >= SHORTEST_ALT, image
-        assert image["loading"] == "lazy", image
+        assert value(image, "loading") == "lazy" or value(image, "fetchpriority") == "high", image
         if not value(image, "src").endswith(".svg"):
             assert int(value(image, "width")) > 0, image
 
@@ -146,6 +149,48 @@ def test_the_ledger_links_to_every_claim_that_ran(site: Path) -> None:
         if claim["verdict"] != "planned":
             assert f"{claim['chapter']}.html#claim-{claim['id']}" in links
             assert soup(site / f"{claim['chapter']}.html").find(id=f"claim-{claim['id']}")
+
+
+def test_the_ledger_as_data_has_the_form_that_it_names(site: Path) -> None:
+    table = json.loads((site / "claims.json").read_text(encoding="utf-8"))
+    jsonschema.validate(table, json.loads((site / table["$schema"]).read_text(encoding="utf-8")))
+    ledger = soup(site / "claims.html")
+    rows = {row["id"] for row in ledger.select("table.ledger tr[id]")}
+    assert rows == {claim["id"] for claim in table["claims"]}
+    for claim in table["claims"]:
+        if claim["url"]:
+            box = one(soup(site / f"{claim['chapter']}.html"), f"[id='claim-{claim['id']}']")
+            assert one(box, "a")["href"] == f"claims.html#{claim['id']}"
+
+
+def test_citations_are_told_apart(site: Path) -> None:
+    """Author and year, a letter where two works would read alike; no two labels are equal."""
+    labels = [tag.text for tag in soup(site / "bibliography.html").select(".citation > .label")]
+    assert len(labels) == len(set(labels))
+    assert any("2023b" in label for label in labels)
+    assert "2023b" in one(soup(site / "map.html"), "article").text
+
+
+def test_the_front_page_has_a_card_for_each_chapter(site: Path) -> None:
+    """Its title, its question, its claims and its minutes, none of them typed on the page."""
+    claims = json.loads((ROOT / "_build" / "claims.json").read_text(encoding="utf-8"))
+    cards = soup(site / "index.html").select(".question-card")
+    assert [one(card, ".title a")["href"] for card in cards] == [f"{n}.html" for n in CHAPTERS]
+    for name, card in zip(CHAPTERS, cards, strict=True):
+        holds = sum(c["chapter"] == name and c["verdict"] == "holds" for c in claims)
+        assert re.search(rf"\b{holds} ✓.*· \d+ min", one(card, ".facts").text)
+
+
+def test_every_field_of_the_map_is_a_link(site: Path) -> None:
+    """A row for each chapter, written or planned; a field that is not empty leads somewhere."""
+    claims = json.loads((ROOT / "_build" / "claims.json").read_text(encoding="utf-8"))
+    rows = soup(site / "map.html").select("table.field tbody tr:not(.part)")
+    assert len(rows) == len({claim["chapter"] for claim in claims})
+    for row in rows:
+        fields = row.select("td")
+        assert len(fields) == 5
+        assert any(field.select("a") for field in fields[1:])
+        assert all(field.select("a") or not field.text.strip() for field in fields[1:])
 
 
 def test_nothing_heavy_lies_about(site: Path) -> None:

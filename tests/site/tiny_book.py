@@ -23,8 +23,46 @@ chapters:
   - file: statistics.md
   - file: bibliography.md
 """
-INDEX = "# A tiny book\n\nIts only chapter is [](chapter.md), and this line is its description.\n"
-LEDGER = "# Ledger\n\n```{claims-ledger}\n```\n"
+INDEX = """# A tiny book
+
+Its only chapter is [](chapter.md), and this line is its description. {count}`Planned` planned.
+
+```{claim-counts}
+```
+
+```{question-cards}
+```
+
+```{field-map}
+```
+
+```{field-works} data
+```
+
+```{field-chapters}
+```
+"""
+MAP = """
+[[chapter]]
+name = "chapter"
+text = "asks."
+question = "Is it so?"
+figure = "fig-a"
+data = "one number"
+[[chapter]]
+name = "another_chapter"
+part = "Later"
+title = "Another chapter"
+text = "asks more."
+model = "another number"
+[[work]]
+paper = "kou2023"
+lever = "data"
+chapters = ["another_chapter", "chapter"]
+title = "More"
+text = "{cite:t}`kou2023` find more."
+"""
+LEDGER = "# Ledger\n\n```{claims-ledger}\n```\n\n```{claims-fields}\n```\n"
 MUTATION = {
     "tool": "mutmut", "version": "3.8.1", "mutants": 100, "killed": 90, "equivalent": {"x": "so"},
     "score": 0.909, "commit": "0123456789abcdef",
@@ -160,7 +198,7 @@ def exercise(passed: bool) -> list[Any]:
 def outputs() -> list[list[Any]]:
     """What each code cell of the chapter has displayed."""
     record = {"id": "tiny.one", "predicted": "1", "measured": "0.9 ± 0.1", "margin": 9.0}
-    record |= {"seeds": 20, "verdict": "holds", "kind": "theorem"}
+    record |= {"bound": "above 0.7", "seeds": 20, "verdict": "holds", "kind": "theorem"}
     record["rivals"] = [{"name": "half of it", "value": 0.5, "margin": 8.0, "excluded": True}]
     box = '<div class="claim holds" id="claim-tiny.one"><p><strong>✓ holds</strong></p></div>'
     return [
@@ -189,6 +227,7 @@ def make(root: Path, real: Path) -> Path:
     (root / "pyproject.toml").write_text('[project]\nname = "tiny"\nversion = "1"\n')
     (root / "requirements.txt").write_text("numpy==2.4.6\n")
     (book / "claims.toml").write_text(CLAIMS)
+    (book / "map.toml").write_text(MAP)
     (book / "timings.json").write_text(json.dumps({"chapter": 5}))
     (book / "mutation.json").write_text(json.dumps(MUTATION))
     notebook = jupytext.reads(CHAPTER, fmt="md:myst")

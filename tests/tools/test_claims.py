@@ -24,7 +24,7 @@ def test_a_sound_book_passes_and_lists_every_claim(built: Path) -> None:
         ("kou.tides", "holds"),
         ("kou.later", "planned"),
     ]
-    needed = "id chapter source statement predicted measured margin seeds verdict kind rivals"
+    needed = "id chapter source statement predicted bound measured margin seeds verdict kind rivals"
     assert all(sorted(row) == sorted(needed.split()) for row in table)
     claims.collect(built, committed=True)
     assert read_json(built / "_build/claims.json") == table

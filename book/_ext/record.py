@@ -1,0 +1,88 @@
+"""The ledger as data: claims.json beside its page, and numbers as prose writes them."""
+
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+from sphinx.application import Sphinx
+
+from tools import claims as found
+from tools import readers
+from tools.files import read_derived, write_json
+
+SCHEMA = "_assets/claims.schema.json"
+RAISED = str.maketrans("+-0123456789", "⁺⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+GREEK = {
+    "mu": "μ", "xi": "ξ", "kappa": "κ", "sigma": "σ", "gamma": "γ", "rho": "ρ", "eta": "η",
+    "lambda": "λ", "tau": "τ", "beta": "β", "alpha": "α", "sqrt": "√", "theta": "θ",
+}  # fmt: skip
+SIGNS = (
+    (r"\|\|(.+?)\|\|", r"‖\1‖"),
+    (r"<=", "≤"),
+    (r">=", "≥"),
+    (r" ± ", "\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}"),
+)
+
+
+def power(found: re.Match[str]) -> str:
+    """A number that is written with an exponent of ten."""
+    return f"{found[1]}·10{str(int(found[2])).translate(RAISED)}"
+
+
+def tidy(text: str) -> str:
+    """What a chapter typed as plain text, with the signs of mathematics."""
+    text = re.sub(r"(?<![\w.])(\d+(?:\.\d+)?)e([+-]?\d+)\b", power, text)
+    text = re.sub(r"\^\(?(-?\d+)\)?(?![\w./])", lambda m: m[1].translate(RAISED), text)
+    for pattern, sign in SIGNS:
+        text = re.sub(pattern, sign, text)
+    text = re.sub(r"(?<![\w.)\]-])-(?=[\w.])|(?<= )-(?= )", "\N{MINUS SIGN}", text)
+    return re.sub(r"(?<![A-Za-z])[a-z]{2,}(?![A-Za-z])", lambda m: GREEK.get(m[0], m[0]), text)
+
+
+def told(value: float | None) -> str:
+    """A number with three digits, without an exponent where it can be."""
+    if value is None:
+        return "not finite"
+    short = f"{value:.3g}"
+    return f"{float(short):.0f}" if "e+" in short and abs(value) < 1e5 else tidy(short)
+
+
+def claims(root: Path) -> list[dict[str, Any]]:
+    """Every claim: what is registered, what was found, and where it stands."""
+    register = {claim["id"]: claim for claim in found.register(root)}
+    margins: dict[str, Any] = read_derived(root / "book/margins.json", {})
+    public = []
+    for row in readers.read_json(root / "_build/claims.json"):
+        claim, ran = register[row["id"]], row["verdict"] != "planned"
+        seeds = margins.get(row["chapter"], {}).get("claims", {}).get(row["id"], {})
+        seen = [value for value in seeds.values() if isinstance(value, int | float)]
+        public.append(
+            {
+                **{key: claim[key] for key in found.NEEDED},
+                "url": f"{row['chapter']}.html#claim-{row['id']}" if ran else "",
+                "kind": row["kind"],
+                "verdict": row["verdict"],
+                "expected": found.expected(claim),
+                "reason": claim.get("reason", ""),
+                **{key: row[key] for key in ("predicted", "bound", "measured", "margin")},
+                "runs": row["seeds"],
+                "rivals": row["rivals"],
+                "fresh": {"seeds": len(seeds), "margin": min(seen)} if seen else None,
+            }
+        )
+    return public
+
+
+def table(root: Path) -> dict[str, Any]:
+    """The whole file claims.json."""
+    return {"$schema": Path(SCHEMA).name, "sources": found.SOURCES, "claims": claims(root)}
+
+
+def publish(app: Sphinx, error: Exception | None) -> None:
+    """Write claims.json and its schema beside the ledger."""
+    root = Path(app.srcdir).parent
+    if error or not (root / "_build/claims.json").exists() or app.builder.format != "html":
+        return
+    write_json(Path(app.outdir) / "claims.json", table(root))
+    shutil.copy(Path(app.srcdir) / SCHEMA, Path(app.outdir) / Path(SCHEMA).name)
