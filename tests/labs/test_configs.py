@@ -112,6 +112,9 @@ def test_the_directive_embeds_the_lab_and_its_figure(tmp_path: Path) -> None:
     assert 'alt="Losses &quot;by&quot; label."' in text
     assert "../_static/labs/label_noise.dark.png" in text
     assert "_static/labs/loader.js" in text
+    shipped = (tmp_path / "out" / "_static" / "labs" / "lab.js").read_text()
+    assert shipped.startswith('"use strict";')
+    assert len(shipped) < (ROOT / "book" / "_assets" / "labs" / "lab.js").stat().st_size
     start = text.index('application/json">') + len('application/json">')
     assert json.loads(text[start : text.index("</script>", start)]) == configs.load("label_noise")
 
