@@ -423,6 +423,8 @@ thead th { position: sticky; top: 0; background: var(--back); }
         box.innerHTML = drawPlot(p, this.run.result, Math.max(240, Math.floor(box.clientWidth)), "clip" + k);
       });
       this.drawMap();
+      if (!this.landed) window.FeatureLab.land(this);
+      this.landed = true;
     }
 
     drawMap() {
