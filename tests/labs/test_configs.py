@@ -45,12 +45,16 @@ def _broken(change: Any) -> dict[str, Any]:
         (lambda c: c["sliders"][4].update(scale="log"), "flip: scale log needs min > 0"),
         (lambda c: c["plots"][0]["curves"][0].update(key="gama"), "plots: unknown gama"),
         (lambda c: c["plots"][0]["curves"][0].update(color="e"), r"curves\[0\].color: 'e' is not"),
-        (lambda c: c.update(sentence="{test_eror:%}"), "sentence: unknown test_eror"),
-        (lambda c: c.update(sentence="[c > oops ? a : b]"), "sentence: unknown oops"),
+        (lambda c: c.update(sentence=["{test_eror:%}"]), "sentence: unknown test_eror"),
         (
-            lambda c: c.update(sentence="[n > 2 ? a]"),
-            r"sentence: '\[n > 2 \? a\]' is not understood",
+            lambda c: c.update(sentence=[[{"if": "c > 2*oops", "say": "a"}]]),
+            "sentence: unknown oops",
         ),
+        (
+            lambda c: c.update(sentence=[[{"if": "n > 2 or n < 1", "say": "a"}]]),
+            "sentence: 'n > 2 or n < 1' is not understood",
+        ),
+        (lambda c: c.update(sentence=["{n"]), "sentence: '{n' is not understood"),
         (lambda c: c["phase"]["boundary"].update(key="rat"), "phase: unknown rat"),
     ],
 )

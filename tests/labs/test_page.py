@@ -199,12 +199,12 @@ def test_it_says_what_it_sees(page: Any, site: Path) -> None:
     page.goto(f"file://{site}/benign_overfitting.html")
     settled(page)
     status = page.get_by_role("status")
-    sync_api.expect(status).to_contain_text("above the predicted threshold of order 1")
-    sync_api.expect(status).to_contain_text("the signal won")
+    sync_api.expect(status).to_contain_text("far above the predicted threshold of order 1")
+    sync_api.expect(status).to_contain_text("The signal won")
     press(page, "mu", "Home")
     settled(page)
-    sync_api.expect(status).to_contain_text("below the predicted threshold")
-    sync_api.expect(status).to_contain_text("the noise won")
+    sync_api.expect(status).to_contain_text("far below the predicted threshold")
+    sync_api.expect(status).to_contain_text("The noise won")
 
 
 def test_reset_seed_link_and_table(page: Any, site: Path) -> None:

@@ -16,8 +16,10 @@ FOLDER = Path(__file__).parents[2] / "book" / "labs"
 PICTURES = FOLDER.parent / "_assets" / "labs"
 TEXT, NUMBER, WHOLE, YES = ({"type": t} for t in ("string", "number", "integer", "boolean"))
 LOG = {"const": "log"}
-VALUE = re.compile(r"\{(\w+)(?::%)?\}")  # these two as in lab.js
-CHOICE = re.compile(r"\[(\S+) [<>] (\S+) \? ([^\]]*?) : ([^\]]*?)\]")
+VALUE = re.compile(r"\{(\w+)(?::%)?\}")  # these two as in engine.js
+COMPARED = re.compile(
+    r"(?:not )?([a-z]\w*) (?:[<>]=?|=) (?:[\d.]+|Infinity|(?:[\d.]+\*)?([a-z]\w*))"
+)
 
 
 def record(needed: dict[str, Any], **more: Any) -> dict[str, Any]:
@@ -51,10 +53,11 @@ X = record({"name": TEXT, "label": TEXT, "min": NUMBER, "max": NUMBER, "cells": 
 Y = record({"name": TEXT, "label": TEXT, "around": NUMBER, "cells": WHOLE}, integer=YES)
 BOUNDARY = record({"key": TEXT, "at": NUMBER, "label": TEXT})
 PHASE = record({"title": TEXT, "show": TEXT, "top": NUMBER, "x": X, "y": Y, "boundary": BOUNDARY})
+CASES = many(record({"say": TEXT}, **{"if": TEXT}))
 PARAMS = {"type": "object", "additionalProperties": NUMBER}
 LAB = record(
     {"model": {"enum": list(MODELS)}, "title": TEXT, "params": PARAMS, "sliders": many(SLIDER),
-     "sentence": TEXT, "plots": many(PLOT)},
+     "sentence": many({"oneOf": [TEXT, CASES]}), "plots": many(PLOT)},
     phase=PHASE,
 )  # fmt: skip
 
@@ -121,16 +124,22 @@ def check(name: str, config: dict[str, Any]) -> None:
     for plot in config["plots"]:
         for curve in plot["curves"]:
             known("plots", [curve["key"], *curve.get("where", [])[:1]], curves)
-    known("sentence", words(config["sentence"]), numbers)
-    plain = VALUE.sub("", CHOICE.sub(r"\3\4", config["sentence"]))
-    if rest := re.search(r"[{}\[\]].{0,20}", plain):
-        raise readers.fault(path, 0, f"sentence: {rest[0]!r} is not understood")
+    known("sentence", words(path, config["sentence"]), numbers)
     if phase := config.get("phase"):
         known("phase", [phase["x"]["name"], phase["y"]["name"]], params)
         known("phase", [phase["show"], phase["boundary"]["key"]], numbers)
 
 
-def words(sentence: str) -> list[str]:
+def words(path: Path, sentence: list[Any]) -> list[str]:
     """The names that a sentence fills in or compares."""
-    compared = [word for found in CHOICE.findall(sentence) for word in found[:2]]
-    return [w for w in compared if not re.fullmatch(r"[\d.]+", w)] + VALUE.findall(sentence)
+    found = []
+    for case in (c for part in sentence for c in (part if isinstance(part, list) else [part])):
+        said, asked = (case, "") if isinstance(case, str) else (case["say"], case.get("if", ""))
+        for one in asked.split(" and ") if asked else []:
+            if not (match := COMPARED.fullmatch(one)):
+                raise readers.fault(path, 0, f"sentence: {one!r} is not understood")
+            found += [name for name in match.groups() if name]
+        if rest := re.search(r"[{}].{0,20}", VALUE.sub("", said)):
+            raise readers.fault(path, 0, f"sentence: {rest[0]!r} is not understood")
+        found += VALUE.findall(said)
+    return found

@@ -40,20 +40,7 @@ thead th { position: sticky; top: 0; background: var(--back); }
 
   const html = (text) => String(text).replace(/[&<>"]/g, (c) => "&#" + c.charCodeAt(0) + ";");
   const clip = (x, lo, hi) => Math.min(Math.max(x, lo), hi);
-  const superscript = (k) => String(k).replace(/./g, (c) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[c] || "⁻");
-
-  // A number as a reader writes it: 0.0123, 2000, 3.2×10⁹.
-  function format(v, digits = 3) {
-    if (v === undefined || Number.isNaN(v)) return "–";
-    if (!Number.isFinite(v)) return v > 0 ? "∞" : "−∞";
-    const size = Math.abs(v);
-    if (size !== 0 && (size >= 1e5 || size < 1e-3)) {
-      let [, m, e] = v.toExponential(Math.min(digits - 1, 2)).match(/^(.*)e(.*)$/);
-      m = String(Number(m)).replace("-", "−");
-      return (m === "1" ? "" : m + "×") + "10" + superscript(Number(e));
-    }
-    return String(Number.isInteger(v) ? v : Number(v.toPrecision(digits))).replace("-", "−");
-  }
+  const { format, say, ends } = FeatureLabEngine();
 
   // Positions of a native range input (whole numbers) and the values they stand for.
   function axis(s) {
@@ -69,16 +56,6 @@ thead th { position: sticky; top: 0; background: var(--back); }
         return log ? (count * Math.log(v / s.min)) / Math.log(s.max / s.min) : (v - s.min) / s.step;
       },
     };
-  }
-
-  // "{test_error:%} … [gamma_max > rho_max ? the signal : the noise] won"
-  function say(template, values) {
-    const value = (x) => (x in values ? values[x] : Number(x));
-    return template
-      .replace(/\[(\S+) ([<>]) (\S+) \? ([^\]]*?) : ([^\]]*?)\]/g, (_, x, sign, y, yes, no) =>
-        (sign === ">" ? value(x) > value(y) : value(x) < value(y)) ? yes : no)
-      .replace(/\{(\w+)(:%)?\}/g, (_, x, percent) =>
-        percent ? format(100 * value(x), 3) + " %" : format(value(x)));
   }
 
   function ticks(lo, hi, log, room) {
@@ -406,14 +383,8 @@ thead th { position: sticky; top: 0; background: var(--back); }
       this.spoken = true;
     }
 
-    values() {
-      const r = this.run.result, last = {};
-      for (const k in r.curves) if (!Array.isArray(r.curves[k][0])) last[k] = r.curves[k][r.curves[k].length - 1];
-      return { ...r.values, ...last, ...this.run.params };
-    }
-
     sentence() {
-      return say(this.config.sentence, this.values());
+      return say(this.config.sentence, ends(this.run.result, this.run.params));
     }
 
     draw() {
