@@ -2,42 +2,7 @@
 // One component for every lab: the page's JSON says what to show (CONTRIBUTING.md has the fields).
 "use strict";
 (function () {
-  const CSS = `
-:host { display: block; margin: 1.5rem 0; --ink: #1f2328; --soft: #59636e; --line: #d0d7de; --back: #fff;
-  --a: #0062a3; --b: #c14a00; --c: #00734f; --d: #8f3f7c; }
-:host([dark]) { --ink: #e6edf3; --soft: #a8b3bf; --line: #444c56; --back: #15191f;
-  --a: #63b8f2; --b: #f2a154; --c: #43cf9f; --d: #df9bd0; }
-slot { display: none; }
-.lab { color: var(--ink); background: var(--back); border: 1px solid var(--line); border-radius: 8px;
-  padding: 1rem; font: 15px/1.45 system-ui, sans-serif; box-sizing: border-box; }
-h3, h4 { font: inherit; font-weight: 600; margin: 0 0 .2rem; }
-h3 { font-size: 1.1rem; margin-bottom: .6rem; }
-.controls, .plots { display: grid; gap: .5rem 1.4rem; grid-template-columns: repeat(auto-fit, minmax(min(100%, 210px), 1fr)); }
-.plots > div { display: grid; grid-template-rows: subgrid; grid-row: span 3; align-content: start; }
-.plots { gap: .2rem 1.6rem; grid-template-columns: repeat(auto-fit, minmax(min(100%, var(--least)), 1fr)); }
-label { display: grid; grid-template-columns: 1fr auto; }
-output { grid-area: 1 / 2; font-variant-numeric: tabular-nums; font-weight: 600; }
-input { grid-area: 2 / 1 / 3 / 3; width: 100%; margin: 0; height: 30px; accent-color: var(--a); touch-action: pan-y; }
-.bar { display: flex; flex-wrap: wrap; gap: .5rem; align-items: center; margin: .8rem 0; }
-button { font: inherit; color: inherit; background: none; border: 1px solid var(--soft); border-radius: 6px;
-  padding: .35rem .7rem; min-height: 36px; cursor: pointer; }
-button:hover { border-color: var(--a); }
-:focus-visible { outline: 3px solid var(--a); outline-offset: 2px; }
-.note { color: var(--soft); font-size: .9rem; margin: 0; }
-.says { min-height: 3em; margin: .4rem 0 1rem; border-left: 4px solid var(--a); padding-left: .8rem; }
-ul { list-style: none; display: flex; flex-wrap: wrap; gap: .1rem 1rem; margin: 0; padding: 0; font-size: .9rem; }
-li { white-space: nowrap; } li svg { vertical-align: middle; margin-right: .35rem; }
-li b { font-weight: 400; color: var(--soft); font-variant-numeric: tabular-nums; }
-svg { display: block; overflow: visible; margin-bottom: 1rem; } li svg { display: inline-block; margin-bottom: 0; }
-svg text { fill: var(--soft); font: 12px system-ui, sans-serif; }
-details { margin-top: 1rem; } summary { cursor: pointer; padding: .3rem 0; }
-.scroll { max-height: 20rem; overflow: auto; }
-table { border-collapse: collapse; font-size: .85rem; font-variant-numeric: tabular-nums; }
-th, td { padding: .15rem .7rem; text-align: right; border-bottom: 1px solid var(--line); white-space: nowrap; }
-thead th { position: sticky; top: 0; background: var(--back); }
-.copy { flex: 1 1 14rem; height: auto; padding: .4rem; }
-@media print { .lab { display: none; } slot { display: contents; } }`;
-
+  if (!window.FeatureLabEngine) return; // its script was lost: the figure stays
   const html = (text) => String(text).replace(/[&<>"]/g, (c) => "&#" + c.charCodeAt(0) + ";");
   const clip = (x, lo, hi) => Math.min(Math.max(x, lo), hi);
   const { format, say, ends } = FeatureLabEngine();
@@ -263,17 +228,22 @@ thead th { position: sticky; top: 0; background: var(--back); }
     build() {
       const c = this.config, root = this.attachShadow({ mode: "open" });
       const slider = (s) => `<label><span>${html(s.label)}</span><input type="range" name="${s.name}" min="0" max="${s.axis.count}" step="1"><output aria-hidden="true"></output></label>`;
-      root.innerHTML = `<style>${CSS}</style><section class="lab" aria-label="${html(c.title)}"><h3>${html(c.title)}</h3>
-<div class="controls">${this.sliders.map(slider).join("")}</div>
-<div class="bar"><button name="seed">New seed</button><button name="reset">Reset</button><button name="link">Copy link</button><button name="csv">Download CSV</button><p class="note"></p></div>
+      const rest = this.sliders.slice(3), open = rest.some((x) => this.params[x.name] !== c.params[x.name]);
+      root.innerHTML = `<link rel="stylesheet" href="${window.FeatureLab.file("lab.css")}"><section class="lab" aria-label="${html(c.title)}" hidden><h3>${html(c.title)}</h3>
+<div class="plots" style="--least: ${(c.plots.length + !!c.phase) % 3 ? 310 : 280}px">${c.phase ? '<div class="map"></div>' : ""}${c.plots.map(() => '<div class="plot"></div>').join("")}</div>
 <p class="says" role="status"></p>
-<div class="plots" style="--least: ${(c.plots.length + !!c.phase) % 3 ? 310 : 280}px">${c.plots.map(() => "<div></div>").join("")}${c.phase ? "<div></div>" : ""}</div>
-<details><summary>Table of values</summary><div class="scroll" tabindex="0" role="region" aria-label="Table of values"></div></details>
+<div class="controls">${this.sliders.slice(0, 3).map(slider).join("")}</div>
+${rest.length ? `<details class="more"${open ? " open" : ""}><summary>More: ${html(rest.map((x) => x.label).join(", "))}</summary><div class="rest">${rest.map(slider).join("")}</div></details>` : ""}
+<div class="bar"><button name="seed">New seed</button><button name="reset">Reset</button><button name="link">Copy link</button><button name="csv">Download CSV</button><p class="note"></p></div>
+<details class="values"><summary>Table of values</summary><div class="scroll" tabindex="0" role="region" aria-label="Table of values"></div></details>
 </section><slot></slot>`;
       this.$ = (q) => root.querySelector(q);
-      this.boxes = [...root.querySelectorAll(".plots > div")];
-      root.querySelector(".controls").addEventListener("input", (e) => {
+      this.boxes = [...root.querySelectorAll(".plot")];
+      const link = this.$("link");
+      link.onload = link.onerror = () => { this.$(".lab").hidden = false; };
+      this.$(".lab").addEventListener("input", (e) => {
         const s = this.sliders.find((x) => x.name === e.target.name);
+        if (!s) return;
         this.params[s.name] = s.axis.value(Number(e.target.value));
         this.show();
         this.train();
@@ -282,7 +252,7 @@ thead th { position: sticky; top: 0; background: var(--back); }
       this.$("[name=reset]").onclick = () => { this.params = { ...c.params }; this.set(); };
       this.$("[name=link]").onclick = () => this.copy();
       this.$("[name=csv]").onclick = () => this.csv();
-      this.$("details").ontoggle = () => this.table();
+      this.$(".values").ontoggle = () => this.table();
       this.place();
     }
 
@@ -388,7 +358,7 @@ thead th { position: sticky; top: 0; background: var(--back); }
     }
 
     draw() {
-      if (!this.run.result) return;
+      if (!this.run.result || this.$(".lab").hidden) return;
       this.config.plots.forEach((p, k) => {
         const box = this.boxes[k];
         box.innerHTML = drawPlot(p, this.run.result, Math.max(240, Math.floor(box.clientWidth)), "clip" + k);
@@ -400,7 +370,7 @@ thead th { position: sticky; top: 0; background: var(--back); }
 
     drawMap() {
       if (!this.map.cells) return;
-      const box = this.boxes[this.boxes.length - 1];
+      const box = this.$(".map");
       box.innerHTML = drawPhase(this.config.phase, this.params, this.map, Math.max(240, Math.floor(box.clientWidth)), "clipmap");
     }
 
@@ -414,7 +384,7 @@ thead th { position: sticky; top: 0; background: var(--back); }
     }
 
     table() {
-      if (!this.$("details").open || !this.run.result) return;
+      if (!this.$(".values").open || !this.run.result) return;
       const { times, curves } = this.run.result;
       const keys = [...new Set(this.config.plots.flatMap((p) => p.curves.map((c) => c.key)))].filter((k) => curves[k] && !Array.isArray(curves[k][0]));
       const label = (k) => this.config.plots.flatMap((p) => p.curves).find((c) => c.key === k).label;

@@ -6,13 +6,16 @@
   var here = document.currentScript.src.match(/^(.*\/)[^/?]*(\?.*)?$/), loaded = {}, moved = false;
   var style = document.createElement("style");
   // A lab is taller than its figure: the place is kept, and what it pushes is not followed.
+  // The theme's button stays off the sliders at the foot of the window.
   style.textContent = "feature-lab{display:block;scroll-margin-top:1rem}feature-lab:not([ready])" +
-    "{min-height:60rem;overflow-anchor:none}";
+    "{min-height:60rem;overflow-anchor:none}#pst-back-to-top{top:4.5rem!important}";
   document.head.append(style);
+  function file(name) { return here[1] + name + (here[2] || ""); }
   function load(name) {
     return (loaded[name] = loaded[name] || new Promise(function (done, failed) {
       var script = document.createElement("script");
-      script.src = here[1] + name + ".js" + (here[2] || "");
+      script.async = false; // one after the other: each uses the one before
+      script.src = file(name + ".js");
       script.onload = done;
       script.onerror = failed;
       document.head.append(script);
@@ -37,6 +40,7 @@
     models: {},
     model: function (name, spec, define) { this.models[name] = { spec: spec, define: define }; },
     land: land,
+    file: file,
   };
   ["wheel", "touchstart", "keydown", "pointerdown"].forEach(function (kind) {
     addEventListener(kind, function () { moved = true; }, { once: true, passive: true });
