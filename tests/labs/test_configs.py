@@ -55,7 +55,9 @@ def _broken(change: Any) -> dict[str, Any]:
             "sentence: 'n > 2 or n < 1' is not understood",
         ),
         (lambda c: c.update(sentence=["{n"]), "sentence: '{n' is not understood"),
-        (lambda c: c["phase"]["boundary"].update(key="rat"), "phase: unknown rat"),
+        (lambda c: c["switch"].update(key="rat"), "switch: unknown rat"),
+        (lambda c: c["switch"].update(on=["n", "d"]), "switch: it must be on the axes"),
+        (lambda c: c.pop("switch"), "'switch' is a dependency of 'phase'"),
     ],
 )
 def test_a_typing_error_is_refused_with_its_place(change: Any, message: str) -> None:

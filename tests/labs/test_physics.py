@@ -260,7 +260,7 @@ def test_no_lab_shows_a_number_that_nothing_here_holds(name: str) -> None:
     curves = [curve for plot in config["plots"] for curve in plot["curves"]]
     shown = {c["key"] for c in curves} | {c["where"][0] for c in curves if "where" in c}
     if phase := config.get("phase"):
-        shown |= {phase["show"], phase["boundary"]["key"]}
+        shown |= {phase["show"], config["switch"]["key"]}
     numbers = {k for k, v in run["env"].items() if not v.dim()} - set(config["params"])
     shown |= set(re.findall(r"\w+", str(config["sentence"]))) & numbers
     assert shown <= set(run["curves"]) | THRESHOLDS

@@ -17,9 +17,9 @@ STATES = ("not trained yet", "One class won", "signal won", "noise won", "Neithe
 RUNS = 24
 
 
-def position(slider: dict[str, Any], rng: random.Random) -> float:
+def position(slider: dict[str, Any], params: Values, rng: random.Random) -> float:
     """An end of the slider or a value between."""
-    low, high = slider["min"], slider["max"]
+    low, high = slider["min"], configs.limit(slider, params)
     share = rng.choice((0.0, 1.0, rng.random(), rng.random()))
     if slider.get("scale") == "log":
         value = low * (high / low) ** share
@@ -32,7 +32,8 @@ def position(slider: dict[str, Any], rng: random.Random) -> float:
 def settings(name: str, rng: random.Random) -> Values:
     """Parameters of a run that takes a moment, not a second."""
     params = dict(LABS[name]["params"], seed=rng.randrange(99))
-    params |= {s["name"]: position(s, rng) for s in LABS[name]["sliders"]}
+    for slider in sorted(LABS[name]["sliders"], key=lambda s: isinstance(s["max"], str)):
+        params[slider["name"]] = position(slider, params, rng)
     if LABS[name]["model"] == "signal_noise":
         params["steps"] = min(params["steps"], 20 * round(600 / params["n"]))
     return params

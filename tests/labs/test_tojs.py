@@ -29,7 +29,9 @@ def call(kernel: str, sizes: dict[str, int], times: int = 1, **inputs: T) -> dic
 
 
 def test_what_only_a_person_needs_is_left_out() -> None:
-    assert bare("  // a\nlet b; // c\n    d();\n") == "let b; // c\nd();\n"
+    assert bare("  // a\nlet b = 1; // c\n    d();\n") == "let b=1;\nd();\n"
+    text = 'x = `a = b`; y = z.replace(/ = /, "");\n'
+    assert bare(text) == text
     assert dense('  const b_1 = "x = y" + (a - -t_2) * +c;\n') == 'let b1="x = y"+(a- -t2)*+c;\n'
 
 

@@ -22,7 +22,8 @@ from .tojs import compile_step, examples
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "book" / "_assets" / "labs"
-LINE = re.compile(r"(?m)^[ ]*//.*\n|^[ ]+")  # a line of comment, or what indents another
+LINE = re.compile(r"""(?m)^[ ]*//.*\n|^[ ]+|[ ]+// [^"'`\n]*$""")  # comments, and what indents
+TEXTUAL = re.compile(r"[`']|\S/|/\S|<[a-z]")  # perhaps within a template or a regular expression
 SPACED = re.compile(r'("[^"]*")|(?<![-+])[ ]?([-+*/%=<>?:,;(){}&|])(?:[ ](?![-+]))?')
 NAMED = re.compile(r"\b([bti])_(\d+)\b")
 FIXTURES = ROOT / "tests" / "labs" / "fixtures"
@@ -46,13 +47,21 @@ def render(name: str, model: Model) -> str:
 
 
 def bare(script: str) -> str:
-    """A script without lines of comment and indentation: what a page loads."""
-    return LINE.sub("", script)
+    """A script without lines of comment, indentation and spaces: what a page loads."""
+    return "\n".join(
+        line if TEXTUAL.search(line) else squeezed(line)
+        for line in LINE.sub("", script).split("\n")
+    )
+
+
+def squeezed(line: str) -> str:
+    """Code without spaces around its signs; strings in double quotes stay."""
+    return SPACED.sub(lambda m: m[1] or m[2], line)
 
 
 def dense(kernels: str) -> str:
     """Kernels without what only a person needs; names and strings stay."""
-    text = SPACED.sub(lambda m: m[1] or m[2], bare(kernels))
+    text = "".join(squeezed(line) for line in LINE.sub("", kernels).splitlines(keepends=True))
     return NAMED.sub(r"\1\2", text).replace("const ", "let ")
 
 

@@ -40,26 +40,30 @@ CURVE = record(
     color={"enum": list("abcd")}, line={"enum": ["solid", "dashed", "theory"]},
     where={"type": "array", "prefixItems": [TEXT, NUMBER], "minItems": 2, "maxItems": 2},
 )  # fmt: skip
+LIMIT = re.compile(r"([\d.]+)\*(\w+)\^([\d.]+)")  # as in lab.js
+TOP = {"oneOf": [NUMBER, {"type": "string", "pattern": f"^{LIMIT.pattern}$"}]}
+MARK = record({"at": NUMBER, "label": TEXT})
 SLIDER = record(
-    {"name": TEXT, "label": TEXT, "min": NUMBER, "max": NUMBER},
-    step=NUMBER, scale=LOG, integer=YES, positions=WHOLE, unit=TEXT,
+    {"name": TEXT, "label": TEXT, "min": NUMBER, "max": TOP},
+    step=NUMBER, scale=LOG, integer=YES, positions=WHOLE, unit=TEXT, marks=many(MARK),
 )  # fmt: skip
 PLOT = record(
     {"title": TEXT, "curves": many(CURVE)},
-    scale=LOG, min=NUMBER, max=NUMBER, levels=many(record({"at": NUMBER, "label": TEXT})),
+    scale=LOG, min=NUMBER, max=NUMBER, levels=many(MARK), group=TEXT,
 )  # fmt: skip
 X = record({"name": TEXT, "label": TEXT, "min": NUMBER, "max": NUMBER, "cells": WHOLE},
            scale=LOG, integer=YES)  # fmt: skip
 Y = record({"name": TEXT, "label": TEXT, "around": NUMBER, "cells": WHOLE}, integer=YES)
-BOUNDARY = record({"key": TEXT, "at": NUMBER, "label": TEXT})
-PHASE = record({"title": TEXT, "show": TEXT, "top": NUMBER, "x": X, "y": Y, "boundary": BOUNDARY})
+PHASE = record({"title": TEXT, "show": TEXT, "top": NUMBER, "x": X, "y": Y})
+SWITCH = record({"key": TEXT, "at": NUMBER, "label": TEXT, "on": many(TEXT)}, **{"except": TEXT})
 CASES = many(record({"say": TEXT}, **{"if": TEXT}))
 PARAMS = {"type": "object", "additionalProperties": NUMBER}
 LAB = record(
     {"model": {"enum": list(MODELS)}, "title": TEXT, "params": PARAMS, "sliders": many(SLIDER),
      "sentence": many({"oneOf": [TEXT, CASES]}), "plots": many(PLOT)},
-    phase=PHASE,
+    phase=PHASE, switch=SWITCH,
 )  # fmt: skip
+LAB["dependentRequired"] = {"phase": ["switch"]}
 
 
 def load(name: str) -> dict[str, Any]:
@@ -115,7 +119,7 @@ def check(name: str, config: dict[str, Any]) -> None:
     for slider in config["sliders"]:
         known("sliders", [slider["name"]], params)
         value = params[slider["name"]]
-        if not slider["min"] <= value <= slider["max"]:
+        if not slider["min"] <= value <= limit(slider, params):
             raise readers.fault(
                 path, 0, f"sliders: {slider['name']} = {value} is outside its range"
             )
@@ -127,7 +131,20 @@ def check(name: str, config: dict[str, Any]) -> None:
     known("sentence", words(path, config["sentence"]), numbers)
     if phase := config.get("phase"):
         known("phase", [phase["x"]["name"], phase["y"]["name"]], params)
-        known("phase", [phase["show"], phase["boundary"]["key"]], numbers)
+        known("phase", [phase["show"]], numbers)
+    if switch := config.get("switch"):
+        known("switch", switch["on"], params)
+        asked = words(path, [[{"if": switch["except"], "say": ""}]]) if "except" in switch else []
+        known("switch", [switch["key"], *asked], numbers)
+        if phase and not {phase["x"]["name"], phase["y"]["name"]} <= set(switch["on"]):
+            raise readers.fault(path, 0, "switch: it must be on the axes of the phase")
+
+
+def limit(slider: dict[str, Any], params: dict[str, float]) -> float:
+    """The top of a slider: a number, or "2*d^0.5" of another parameter."""
+    if match := LIMIT.fullmatch(str(slider["max"])):
+        return float(match[1]) * float(params[match[2]] ** float(match[3]))
+    return float(slider["max"])
 
 
 def words(path: Path, sentence: list[Any]) -> list[str]:

@@ -220,14 +220,17 @@ function FeatureLabEngine() {
 
   // Parts of text; of a part with cases the first whose comparisons all hold is said. Those are
   // "train_error > 0.1 and signal <= 2*spread"; "not" before one also holds where it is not a number.
-  function say(parts, values) {
+  const COMPARE = { "<": (x, y) => x < y, "<=": (x, y) => x <= y, "=": (x, y) => x === y, ">=": (x, y) => x >= y, ">": (x, y) => x > y };
+  function holds(text, values) {
     const number = (x) => x.split("*").reduce((v, f) => v * (f in values ? values[f] : Number(f)), 1);
-    const compare = { "<": (x, y) => x < y, "<=": (x, y) => x <= y, "=": (x, y) => x === y, ">=": (x, y) => x >= y, ">": (x, y) => x > y };
-    const holds = (text) => text.split(" and ").every((one) => {
+    return text.split(" and ").every((one) => {
       const [x, sign, y] = one.replace(/^not /, "").split(" ");
-      return compare[sign](number(x), number(y)) !== one.startsWith("not ");
+      return COMPARE[sign](number(x), number(y)) !== one.startsWith("not ");
     });
-    const words = (part) => typeof part === "string" ? part : (part.find((c) => !c.if || holds(c.if)) || { say: "" }).say;
+  }
+
+  function say(parts, values) {
+    const words = (part) => typeof part === "string" ? part : (part.find((c) => !c.if || holds(c.if, values)) || { say: "" }).say;
     return parts.map(words).filter(Boolean).join(" ").replace(/\{(\w+)(:%)?\}/g, (_, x, percent) =>
       percent ? format(100 * values[x]) + "\u202f%" : format(values[x]));
   }
@@ -294,5 +297,5 @@ function FeatureLabEngine() {
     };
   }
 
-  return { rt, stream, linear, draw, model, simulate, simulateNow, runner, ends, format, say };
+  return { rt, stream, linear, draw, model, simulate, simulateNow, runner, ends, format, holds, say };
 }
