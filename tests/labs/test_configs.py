@@ -55,6 +55,8 @@ def _broken(change: Any) -> dict[str, Any]:
             "sentence: 'n > 2 or n < 1' is not understood",
         ),
         (lambda c: c.update(sentence=["{n"]), "sentence: '{n' is not understood"),
+        (lambda c: c["states"][1]["set"].update(mu=0), "states: Harmful: mu is outside its slider"),
+        (lambda c: c["states"][1]["set"].update(N=0), "states: unknown N"),
         (lambda c: c["switch"].update(key="rat"), "switch: unknown rat"),
         (lambda c: c["switch"].update(on=["n", "d"]), "switch: it must be on the axes"),
         (lambda c: c.pop("switch"), "'switch' is a dependency of 'phase'"),

@@ -332,6 +332,29 @@ def test_the_ring_is_dragged_and_moved_by_keys_and_the_curves_follow(page: Any, 
     assert "switch" not in page.locator("input[name=mu]").get_attribute("aria-valuetext")
 
 
+def test_a_guided_state_is_one_click_and_the_run_before_stays(page: Any, site: Path) -> None:
+    page.goto(f"file://{site}/benign_overfitting.html")
+    first = settled(page)
+    page.wait_for_timeout(800)  # a change within the same gesture keeps what stays
+    button = page.get_by_role("button", name="Harmful")
+    button.click()
+    second = settled(page)
+    state = LABS["benign_overfitting"]["states"][1]
+    assert second["params"] == first["params"] | state["set"]
+    assert button.get_attribute("aria-pressed") == "true"
+    sync_api.expect(page.locator("feature-lab .guide")).to_have_text(state["says"])
+    assert page.locator("feature-lab path.ghost").count() == 5
+    assert page.evaluate("""() => { const l = document.querySelector('feature-lab');
+        return JSON.stringify(l.ghost.curves.loss); }""") == json.dumps(
+        first["result"]["curves"]["loss"], separators=(",", ":")
+    )
+    sync_api.expect(page.get_by_role("status").locator("sup")).to_have_text("q")
+    press(page, "n", "ArrowRight")
+    settled(page)
+    assert button.get_attribute("aria-pressed") == "false"
+    sync_api.expect(page.locator("feature-lab .guide")).to_be_empty()
+
+
 def test_without_scripts_the_figure_stays(browser: Any, site: Path) -> None:
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()

@@ -158,5 +158,26 @@ def test_the_sentence_is_true_of_the_run(
             raise AssertionError(f"{text}\n{values}") from error
 
 
+OUTCOMES = {
+    "benign_overfitting": ["signal won", "noise won", "near the predicted", "signal won"],
+    "decomposition": ["signal won", "noise won", "Neither has won", "not trained yet"],
+    "label_noise": ["No flipped label is", "10\u202f% of the flipped", "80\u202f% of the flipped",
+                    "All flipped labels"],
+    "staircase": ["both clearly more", "no further step should learn that one. Measured: cosine",
+                  "should find nothing", "both clearly more"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LABS)
+def test_each_guided_state_shows_what_it_promises(node: Any, name: str) -> None:
+    config = LABS[name]
+    script = (FOLDER / f"{config['model']}.js").read_text()
+    runs = [config["params"] | state["set"] for state in config["states"]]
+    ends = node([script], [{"what": "ends", "model": config["model"], "params": p} for p in runs])
+    said = node([], [{"what": "say", "sentence": config["sentence"], "values": v} for v in ends])
+    for text, outcome in zip(said, OUTCOMES[name], strict=True):
+        assert outcome in text
+
+
 def test_every_lab_is_held() -> None:
     assert set(LABS) == {"benign_overfitting", "decomposition", "label_noise", "staircase"}

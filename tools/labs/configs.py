@@ -61,7 +61,7 @@ PARAMS = {"type": "object", "additionalProperties": NUMBER}
 LAB = record(
     {"model": {"enum": list(MODELS)}, "title": TEXT, "params": PARAMS, "sliders": many(SLIDER),
      "sentence": many({"oneOf": [TEXT, CASES]}), "plots": many(PLOT)},
-    phase=PHASE, switch=SWITCH,
+    phase=PHASE, switch=SWITCH, states=many(record({"label": TEXT, "says": TEXT, "set": PARAMS})),
 )  # fmt: skip
 LAB["dependentRequired"] = {"phase": ["switch"]}
 
@@ -123,6 +123,13 @@ def check(name: str, config: dict[str, Any]) -> None:
             raise readers.fault(
                 path, 0, f"sliders: {slider['name']} = {value} is outside its range"
             )
+        for state in config.get("states", []):
+            known("states", state["set"], params)
+            top = limit(slider, params | state["set"])
+            if not slider["min"] <= (params | state["set"])[slider["name"]] <= top:
+                raise readers.fault(
+                    path, 0, f"states: {state['label']}: {slider['name']} is outside its slider"
+                )
         if "scale" in slider and slider["min"] <= 0:
             raise readers.fault(path, 0, f"sliders: {slider['name']}: scale log needs min > 0")
     for plot in config["plots"]:

@@ -4,6 +4,7 @@
 (function () {
   if (!window.FeatureLabEngine) return; // its script was lost: the figure stays
   const html = (text) => String(text).replace(/[&<>"]/g, (c) => "&#" + c.charCodeAt(0) + ";");
+  const maths = (text) => html(text).replace(/\^([\w.]*\w)/g, "<sup>$1</sup>");
   const clip = (x, lo, hi) => Math.min(Math.max(x, lo), hi);
   const { format, say, ends, holds } = FeatureLabEngine();
 
@@ -113,7 +114,7 @@
     return hi > lo ? [lo, hi] : log ? [lo / 2, hi * 2] : [lo, lo + 1];
   }
 
-  function drawPlot(plot, result, [lo, hi], width, id) {
+  function drawPlot(plot, result, ghost, [lo, hi], width, id) {
     const height = tall(width), log = plot.scale === "log";
     const drawn = plot.curves.map((c) => lines(c, result.curves));
     const last = result.times[result.times.length - 1] || 1;
@@ -125,7 +126,9 @@
         `<text x="${right - 4}" y="${y - 5}" text-anchor="end">${html(level.label)}</text>`;
     }
     plot.curves.forEach((c, k) => {
-      const thin = drawn[k].length > 1;
+      const thin = drawn[k].length > 1, past = ghost && !thin && c.line !== "theory" ? lines(c, ghost.curves) : [];
+      for (const l of past)
+        svg += `<path class="ghost" d="${path(ghost.times, l, f.x, f.y, log)}" ${stroke(c)}/>`;
       for (const l of drawn[k])
         svg += `<path d="${path(result.times, l, f.x, f.y, log)}" ${stroke(c)} stroke-width="${thin ? 1 : 2.2}" opacity="${thin ? 0.6 : 1}"/>`;
     });
@@ -248,6 +251,7 @@
       const slider = (s) => `<label><span>${html(s.label)}</span><input type="range" name="${s.name}" min="0" max="${axis(s, c.params).count}" step="1"><small aria-hidden="true"></small><output aria-hidden="true"></output></label>`;
       const rest = this.sliders.slice(3), open = rest.some((x) => this.params[x.name] !== c.params[x.name]);
       root.innerHTML = `<link rel="stylesheet" href="${window.FeatureLab.file("lab.css")}"><section class="lab" aria-label="${html(c.title)}" hidden><h3>${html(c.title)}</h3>
+${c.states ? `<div class="bar states" role="group" aria-label="States to start from">${c.states.map((x, k) => `<button name="state" value="${k}">${html(x.label)}</button>`).join("")}</div><p class="guide" aria-live="polite"></p>` : ""}
 <div class="plots" style="--least: ${(c.plots.length + !!c.phase) % 3 ? 310 : 280}px">${c.phase ? `<div class="map"><h4>${html(c.phase.title)}</h4><ul></ul><div class="pad"><div></div><span class="ring" tabindex="0" role="slider" aria-label="Ring on the map: left and right change ${html(c.phase.x.label)}, up and down ${html(c.phase.y.label)}" hidden></span></div></div>` : ""}${c.plots.map(() => '<div class="plot"></div>').join("")}</div>
 <p class="says" role="status"></p>
 <div class="controls">${this.sliders.slice(0, 3).map(slider).join("")}</div>
@@ -265,6 +269,7 @@ ${rest.length ? `<details class="more"${open ? " open" : ""}><summary>More: ${ht
         this.params[s.name] = axis(s, this.params).value(Number(e.target.value));
         this.set(s);
       });
+      root.querySelectorAll("[name=state]").forEach((b) => (b.onclick = () => { this.params = this.state(b.value); this.set(); }));
       this.$("[name=seed]").onclick = () => { this.params.seed++; this.set(); };
       this.$("[name=reset]").onclick = () => { this.params = { ...c.params }; this.set(); };
       this.$("[name=link]").onclick = () => this.copy();
@@ -332,6 +337,10 @@ ${rest.length ? `<details class="more"${open ? " open" : ""}><summary>More: ${ht
       return v >= s.min && v <= limit(s, p) ? [[v, format(s.integer ? Math.round(v) : v)]] : [];
     }
 
+    state(k) {
+      return { ...this.config.params, ...this.config.states[k].set };
+    }
+
     // Whether a theorem has a switch here.
     speaks() {
       const { except } = this.config.switch;
@@ -343,6 +352,10 @@ ${rest.length ? `<details class="more"${open ? " open" : ""}><summary>More: ${ht
     }
 
     show() {
+      const { states = [] } = this.config, p = this.params;
+      const on = states.findIndex((_, k) => Object.entries(this.state(k)).every(([name, v]) => v === p[name]));
+      states.forEach((_, k) => this.$(`[name=state][value="${k}"]`).setAttribute("aria-pressed", k === on));
+      if (states.length) this.$(".guide").innerHTML = on < 0 ? "" : maths(states[on].says);
       for (const s of this.sliders) {
         const input = this.$(`[name=${s.name}]`), text = format(this.params[s.name]) + (s.unit || "");
         const A = axis(s, this.params), marks = this.marks(s), labels = marks.map((m) => m[1]).join(", ");
@@ -377,7 +390,10 @@ ${rest.length ? `<details class="more"${open ? " open" : ""}><summary>More: ${ht
     }
 
     train() {
-      const now = performance.now(), young = !this.run.done && now - this.run.from < 150;
+      const now = performance.now();
+      if (this.run.done && !(now - this.changed < 700)) this.ghost = this.run.result; // what a change begins from
+      this.changed = now;
+      const young = !this.run.done && now - this.run.from < 150;
       this.fillMap();
       this.drawMap();
       if (this.run.id && young) { // while a slider or the ring moves, runs end and are seen
@@ -458,14 +474,14 @@ ${rest.length ? `<details class="more"${open ? " open" : ""}><summary>More: ${ht
       }
       this.run.ms = m.ms;
       this.$(".lab").setAttribute("aria-busy", "false");
-      this.$(".note").textContent = `Seed ${this.params.seed}; trained in your browser in ${format(Math.round(m.ms))} ms.`;
+      this.$(".note").textContent = `Seed ${this.params.seed}; trained in your browser in ${format(Math.round(m.ms))} ms.${this.ghost ? " Pale: the run before." : ""}`;
       this.table();
       if (this.queued) {
         this.next();
         return;
       }
       clearTimeout(this.speech);
-      this.speech = setTimeout(() => (this.$(".says").textContent = this.sentence()), this.spoken ? 400 : 0);
+      this.speech = setTimeout(() => (this.$(".says").innerHTML = maths(this.sentence())), this.spoken ? 400 : 0);
       this.spoken = true;
     }
 
@@ -479,7 +495,7 @@ ${rest.length ? `<details class="more"${open ? " open" : ""}><summary>More: ${ht
       plots.forEach((p, k) => {
         const box = this.boxes[k], all = ranges.filter((_, i) => i === k || (p.group && plots[i].group === p.group));
         const span = [Math.min(...all.map((r) => r[0])), Math.max(...all.map((r) => r[1]))];
-        box.innerHTML = drawPlot(p, result, span, Math.max(240, Math.floor(box.clientWidth)), "clip" + k);
+        box.innerHTML = drawPlot(p, result, this.ghost, span, Math.max(240, Math.floor(box.clientWidth)), "clip" + k);
       });
       this.drawMap();
       if (!this.landed) window.FeatureLab.land(this);
