@@ -2,8 +2,8 @@
 // torch 2.13.0, source ed4d1766883d0fa5
 FeatureLab.model("giant_steps",{"sizes":{"n":{"d^kappa":1},"h":{"h":1},"p":{"h":2},"c":{"1":3}},"draws":{"V":{"law":"normal","shape":["h","c"]},"B0":{"law":"lower","shape":["h","h"]},"chi0":{"law":"chi","shape":["h"],"df":{"d":1,"1":-3}},"U":{"law":"uniform","shape":["h"]},"F":{"law":"uniform","shape":["h"]},"X1":{"law":"normal","shape":["n","c"]},"Z1":{"law":"normal","shape":["n","p"]},"B1":{"law":"lower","shape":["p","p"]},"chi1":{"law":"chi","shape":["p"],"df":{"d":1,"1":-3,"h":-2}},"X2":{"law":"normal","shape":["n","c"]},"Z2":{"law":"normal","shape":["n","p"]},"B2":{"law":"lower","shape":["p","p"]},"chi2":{"law":"chi","shape":["p"],"df":{"d":1,"1":-3,"h":-2}},"X3":{"law":"normal","shape":["n","c"]},"Z3":{"law":"normal","shape":["n","p"]},"B3":{"law":"lower","shape":["p","p"]},"chi3":{"law":"chi","shape":["p"],"df":{"d":1,"1":-3,"h":-2}},"X4":{"law":"normal","shape":["n","c"]},"Z4":{"law":"normal","shape":["n","p"]},"B4":{"law":"lower","shape":["p","p"]},"chi4":{"law":"chi","shape":["p"],"df":{"d":1,"1":-3,"h":-2}}},"init":["start"],"step":["giant_step","next_batch"],"measure":["cosines"]},function(kernel){
 kernel("start",["V","B0","chi0","U","F","bias","rate"],function(rt,{c,h}){
-rt.check("start: c >= 2",c>=2);
-rt.check("start: h >= 2",h>=2);
+rt.check("start",c>=2);
+rt.check("start",h>=2);
 return{
 b1:new Float64Array(h*h),
 b10:new Float64Array(h),
@@ -130,9 +130,9 @@ b55[0]=(rate*(2*h));
 return{M:b39,S:b38,a:b48,b:b51,eta:b55[0]};
 });
 kernel("giant_step",["M","S","a","b","X1","Z1","B1","chi1","eta","linear1","linear2","square1","square2","cross"],function(rt,{c,n,p}){
-rt.check("giant_step: c >= 2",c>=2);
-rt.check("giant_step: n >= 2",n>=2);
-rt.check("giant_step: p >= 2",p>=2);
+rt.check("giant_step",c>=2);
+rt.check("giant_step",n>=2);
+rt.check("giant_step",p>=2);
 return{
 b4:new Float64Array(1),
 b5:new Float64Array(p*p),
@@ -303,9 +303,9 @@ b60[t63+i62]=(b54[t63+i62]+b55[t63+i62]);
 return{M:b56,S:b60};
 });
 kernel("next_batch",["X2","X3","X4","Z2","Z3","Z4","B2","B3","B4","chi2","chi3","chi4"],function(rt,{c,n,p}){
-rt.check("next_batch: c >= 2",c>=2);
-rt.check("next_batch: n >= 2",n>=2);
-rt.check("next_batch: p >= 2",p>=2);
+rt.check("next_batch",c>=2);
+rt.check("next_batch",n>=2);
+rt.check("next_batch",p>=2);
 return{
 b1:new Float64Array(c*n),
 b5:new Float64Array(c*n),
@@ -424,10 +424,10 @@ b41[i42]=(chi4[i42]*1);
 return{X1:b1,X2:b5,X3:b9,Z1:b13,Z2:b17,Z3:b21,B1:b25,B2:b29,B3:b33,chi1:b37,chi2:b39,chi3:b41};
 });
 kernel("cosines",["M","S","X1","d","linear1","linear2","square1","square2","cross"],function(rt,{c,n,p}){
-rt.check("cosines: c > 2",c>2);
-rt.check("cosines: c >= 2",c>=2);
-rt.check("cosines: n >= 2",n>=2);
-rt.check("cosines: p >= 2",p>=2);
+rt.check("cosines",c>2);
+rt.check("cosines",c>=2);
+rt.check("cosines",n>=2);
+rt.check("cosines",p>=2);
 return{
 b5:new Float64Array(p),
 b6:new Float64Array(p),

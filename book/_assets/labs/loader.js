@@ -6,9 +6,9 @@
   var here = document.currentScript.src.match(/^(.*\/)[^/?]*(\?.*)?$/), loaded = {}, moved = false;
   var style = document.createElement("style");
   // A lab is taller than its figure: the place is kept, and what it pushes is not followed.
-  // The theme's button stays off the sliders at the foot of the window.
+  // The theme's button would cover the sliders at the foot of the window.
   style.textContent = "feature-lab{display:block;scroll-margin-top:1rem}feature-lab:not([ready])" +
-    "{min-height:60rem;overflow-anchor:none}#pst-back-to-top{top:4.5rem!important}";
+    "{min-height:60rem;overflow-anchor:none}[data-lab] #pst-back-to-top{display:none!important}";
   document.head.append(style);
   function file(name) { return here[1] + name + (here[2] || ""); }
   function load(name) {
@@ -51,6 +51,9 @@
   function watch() {
     document.querySelectorAll("feature-lab").forEach(function (lab) {
       near.observe(lab);
+      new IntersectionObserver(function (seen) {
+        document.documentElement.toggleAttribute("data-lab", seen.pop().isIntersecting);
+      }).observe(lab);
       if (isAim(lab)) begin(lab);
       addEventListener("load", function () { if (lab.shadowRoot) land(lab); });
     });

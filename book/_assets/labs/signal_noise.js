@@ -2,12 +2,12 @@
 // torch 2.13.0, source e766015dbf9acfe5
 FeatureLab.model("signal_noise",{"sizes":{"n":{"n":1},"h":{"m":1},"2":{"1":2},"r":{"m":2},"k":{"n":1,"1":1},"w":{"n":1,"m":2,"1":1},"t":{"1":400}},"draws":{"U":{"law":"uniform","shape":["n"]},"F":{"law":"uniform","shape":["n"]},"Z":{"law":"lower","shape":["n","n"]},"chi":{"law":"chi","shape":["n"],"df":{"d":1,"1":-1}},"V":{"law":"normal","shape":["k","2","h"]},"B":{"law":"lower","shape":["r","r"]},"chi_w":{"law":"chi","shape":["r"],"df":{"d":1,"n":-1,"1":-1}},"E":{"law":"normal","shape":["t","2","h"]}},"init":["prepare","theory_start"],"step":["descend","theory"],"measure":["look"]},function(kernel){
 kernel("prepare",["U","F","Z","chi","V","B","chi_w","d","mu","sigma","sigma0","flip","rate","m"],function(rt,{h,k,n,r}){
-rt.check("prepare: k === n + 1",k===n+1);
-rt.check("prepare: r === 2*h",r===2*h);
-rt.check("prepare: h >= 2",h>=2);
-rt.check("prepare: k >= 2",k>=2);
-rt.check("prepare: n >= 2",n>=2);
-rt.check("prepare: r >= 2",r>=2);
+rt.check("prepare",k===n+1);
+rt.check("prepare",r===2*h);
+rt.check("prepare",h>=2);
+rt.check("prepare",k>=2);
+rt.check("prepare",n>=2);
+rt.check("prepare",r>=2);
 return{
 b1:new Float64Array(n),
 b3:new Float64Array(4*h*h),
@@ -191,10 +191,10 @@ b94[0]=((rate*m)/(Math.max((mu*mu),(((sigma*sigma)*d)/(n)))));
 return{y:b1,y_obs:b64,X:b66,W0:b21,A0:b73,G:b81,C:b86,eta:b94[0]};
 });
 kernel("theory_start",["A0","y_obs","d","mu","sigma","q"],function(rt,{h,k,n}){
-rt.check("theory_start: k === n + 1",k===n+1);
-rt.check("theory_start: h >= 2",h>=2);
-rt.check("theory_start: k >= 2",k>=2);
-rt.check("theory_start: n >= 2",n>=2);
+rt.check("theory_start",k===n+1);
+rt.check("theory_start",h>=2);
+rt.check("theory_start",k>=2);
+rt.check("theory_start",n>=2);
 return{
 b4:new Float64Array(1),
 b9:new Float64Array(1),
@@ -271,11 +271,11 @@ b26[0]=(mu/(sigma*(Math.sqrt(d))));
 return{u0:b20[0],v0:b19[0],u:b21[0],v:b22[0],c:b23[0],kappa:b24[0],ratio:b25[0],snr:b26[0]};
 });
 kernel("descend",["C","A0","G","X","W0","y","y_obs","sigma","q","eta"],function(rt,{h,k,n,w}){
-rt.check("descend: k === n + 1",k===n+1);
-rt.check("descend: h >= 2",h>=2);
-rt.check("descend: k >= 2",k>=2);
-rt.check("descend: n >= 2",n>=2);
-rt.check("descend: w >= 2",w>=2);
+rt.check("descend",k===n+1);
+rt.check("descend",h>=2);
+rt.check("descend",k>=2);
+rt.check("descend",n>=2);
+rt.check("descend",w>=2);
 return{
 b1:new Float64Array(2*h*(n+1)),
 b2:new Float64Array(2*h*(n+1)),
@@ -481,7 +481,7 @@ b83[t90+i86]=(C[t90+i86]+(t102*(((i86<1?t95:0)+(i86<1?t97:0))+(i86>=1?(b7[t101+i
 return{C:b83};
 });
 kernel("theory",["u","v","q","eta","mu","sigma","d","m","flip","y"],function(rt,{n}){
-rt.check("theory: n >= 2",n>=2);
+rt.check("theory",n>=2);
 return{
 b1:new Float64Array(1),
 b2:new Float64Array(1),
@@ -498,12 +498,12 @@ b2[0]=(v+((((((eta*q)*sigma)*sigma)*d)*(rt.pow(v,(q-(1)))))/((m*(2))*(n))));
 return{u:b1[0],v:b2[0]};
 });
 kernel("look",["C","A0","G","X","W0","y","y_obs","sigma","q","E","u","v","u0","v0"],function(rt,{h,k,n,t,w}){
-rt.check("look: k === n + 1",k===n+1);
-rt.check("look: h >= 2",h>=2);
-rt.check("look: k >= 2",k>=2);
-rt.check("look: n >= 2",n>=2);
-rt.check("look: t >= 2",t>=2);
-rt.check("look: w >= 2",w>=2);
+rt.check("look",k===n+1);
+rt.check("look",h>=2);
+rt.check("look",k>=2);
+rt.check("look",n>=2);
+rt.check("look",t>=2);
+rt.check("look",w>=2);
 return{
 b1:new Float64Array(2*h*(n+1)),
 b2:new Float64Array(2*h*(n+1)),
