@@ -22,6 +22,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             "test_models",
             "test_physics",
             "test_configs",
+            "test_sentences",
         ):
             item.add_marker("slow")
 

@@ -26,6 +26,8 @@ const out = input.calls.map((call) => {
       const s = engine.stream(call.seed, call.use);
       return call.laws.map(([law, df]) => s[law](df));
     }
+    if (call.what === "say") return engine.say(call.sentence, call.values);
+    if (call.what === "ends") return engine.ends(engine.simulateNow(models[call.model], call.params, { lastOnly: true }), call.params);
     let result, ms = [];
     for (let k = 0; k < (call.times || 1); k++) {
       const started = performance.now();

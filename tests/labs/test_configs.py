@@ -45,13 +45,21 @@ def _broken(change: Any) -> dict[str, Any]:
         (lambda c: c["sliders"][4].update(scale="log"), "flip: scale log needs min > 0"),
         (lambda c: c["plots"][0]["curves"][0].update(key="gama"), "plots: unknown gama"),
         (lambda c: c["plots"][0]["curves"][0].update(color="e"), r"curves\[0\].color: 'e' is not"),
-        (lambda c: c.update(sentence="{test_eror:%}"), "sentence: unknown test_eror"),
-        (lambda c: c.update(sentence="[c > oops ? a : b]"), "sentence: unknown oops"),
+        (lambda c: c.update(sentence=["{test_eror:%}"]), "sentence: unknown test_eror"),
         (
-            lambda c: c.update(sentence="[n > 2 ? a]"),
-            r"sentence: '\[n > 2 \? a\]' is not understood",
+            lambda c: c.update(sentence=[[{"if": "c > 2*oops", "say": "a"}]]),
+            "sentence: unknown oops",
         ),
-        (lambda c: c["phase"]["boundary"].update(key="rat"), "phase: unknown rat"),
+        (
+            lambda c: c.update(sentence=[[{"if": "n > 2 or n < 1", "say": "a"}]]),
+            "sentence: 'n > 2 or n < 1' is not understood",
+        ),
+        (lambda c: c.update(sentence=["{n"]), "sentence: '{n' is not understood"),
+        (lambda c: c["states"][1]["set"].update(mu=0), "states: Harmful: mu is outside its slider"),
+        (lambda c: c["states"][1]["set"].update(N=0), "states: unknown N"),
+        (lambda c: c["switch"].update(key="rat"), "switch: unknown rat"),
+        (lambda c: c["switch"].update(on=["n", "d"]), "switch: it must be on the axes"),
+        (lambda c: c.pop("switch"), "'switch' is a dependency of 'phase'"),
     ],
 )
 def test_a_typing_error_is_refused_with_its_place(change: Any, message: str) -> None:
@@ -112,6 +120,9 @@ def test_the_directive_embeds_the_lab_and_its_figure(tmp_path: Path) -> None:
     assert 'alt="Losses &quot;by&quot; label."' in text
     assert "../_static/labs/label_noise.dark.png" in text
     assert "_static/labs/loader.js" in text
+    shipped = (tmp_path / "out" / "_static" / "labs" / "lab.js").read_text()
+    assert shipped.startswith('"use strict";')
+    assert len(shipped) < (ROOT / "book" / "_assets" / "labs" / "lab.js").stat().st_size
     start = text.index('application/json">') + len('application/json">')
     assert json.loads(text[start : text.index("</script>", start)]) == configs.load("label_noise")
 

@@ -130,6 +130,13 @@ def by_package(params: Params, monkeypatch: pytest.MonkeyPatch) -> dict[str, lis
         y_f = [y * fresh(s, noise, y, q) for y in (1.0, -1.0)]
         return torch.cat(y_f).mean()[None]
 
+    def of_class(s: train.State, y: float) -> Tensor:
+        return y * fresh(s, noise, y, q)
+
+    def alone(s: train.State, y: float) -> Tensor:
+        """What the signal patch adds to y f."""
+        return (of_class(s, y) - y * fresh(s, noise, y, q, 0.0)).mean()[None]
+
     def wrong(s: train.State) -> Tensor:
         return torch.cat([y * fresh(s, noise, y, q) <= 0 for y in (1, -1)]).double().mean()[None]
 
@@ -140,6 +147,10 @@ def by_package(params: Params, monkeypatch: pytest.MonkeyPatch) -> dict[str, lis
         "train_error": measure.train_error,
         "test_error": lambda s: measure.test_error(s, q=q, samples=len(E)),
         "wrong": wrong,
+        "error_plus": lambda s: (of_class(s, 1.0) <= 0).double().mean()[None],
+        "error_minus": lambda s: (of_class(s, -1.0) <= 0).double().mean()[None],
+        "signal_plus": lambda s: alone(s, 1.0),
+        "signal_minus": lambda s: alone(s, -1.0),
         "signal": effect,
         "spread": lambda s: fresh(s, noise, 1.0, q, 0.0).square().mean()[None].sqrt(),
         "gamma": lambda s: measure.gamma(s).flatten(1),
@@ -147,6 +158,8 @@ def by_package(params: Params, monkeypatch: pytest.MonkeyPatch) -> dict[str, lis
         "rho": of_own_class,
         "rho_max": lambda s: of_own_class(s).amax(1),
         "flipped": lambda s: flipped[None].double(),
+        "flips": lambda _: flipped.sum()[None].double(),
+        "fit_flipped": lambda s: (batch.y_obs * s.f > 0)[:, flipped].double().mean(1),
     }
     steps = int(params["steps"])
     trained = train.train(
@@ -262,9 +275,9 @@ def test_no_lab_shows_a_number_that_nothing_here_holds(name: str) -> None:
     curves = [curve for plot in config["plots"] for curve in plot["curves"]]
     shown = {c["key"] for c in curves} | {c["where"][0] for c in curves if "where" in c}
     if phase := config.get("phase"):
-        shown |= {phase["show"], phase["boundary"]["key"]}
+        shown |= {phase["show"], config["switch"]["key"]}
     numbers = {k for k, v in run["env"].items() if not v.dim()} - set(config["params"])
-    shown |= set(re.findall(r"\w+", config["sentence"])) & numbers
+    shown |= set(re.findall(r"\w+", str(config["sentence"]))) & numbers
     assert shown <= set(run["curves"]) | THRESHOLDS
 
 

@@ -10,6 +10,7 @@ from torch.func import grad
 
 from tests.labs.compare import apart
 from tools.labs import tojs
+from tools.labs.build import bare, dense
 from tools.labs.ops import UnsupportedError
 
 T = torch.Tensor
@@ -25,6 +26,13 @@ def call(kernel: str, sizes: dict[str, int], times: int = 1, **inputs: T) -> dic
     given = {k: v.tolist() for k, v in inputs.items()}
     return {"what": "kernel", "model": "t", "kernel": kernel, "sizes": sizes, "times": times,
             "inputs": given}  # fmt: skip
+
+
+def test_what_only_a_person_needs_is_left_out() -> None:
+    assert bare("  // a\nlet b = 1; // c\n    d();\n") == "let b=1;\nd();\n"
+    text = 'x = `a = b`; y = z.replace(/ = /, "");\n'
+    assert bare(text) == text
+    assert dense('  const b_1 = "x = y" + (a - -t_2) * +c;\n') == 'let b1="x = y"+(a- -t2)*+c;\n'
 
 
 def rotate(x: T, y: T) -> dict[str, T]:

@@ -16,8 +16,10 @@ FOLDER = Path(__file__).parents[2] / "book" / "labs"
 PICTURES = FOLDER.parent / "_assets" / "labs"
 TEXT, NUMBER, WHOLE, YES = ({"type": t} for t in ("string", "number", "integer", "boolean"))
 LOG = {"const": "log"}
-VALUE = re.compile(r"\{(\w+)(?::%)?\}")  # these two as in lab.js
-CHOICE = re.compile(r"\[(\S+) [<>] (\S+) \? ([^\]]*?) : ([^\]]*?)\]")
+VALUE = re.compile(r"\{(\w+)(?::%)?\}")  # these two as in engine.js
+COMPARED = re.compile(
+    r"(?:not )?([a-z]\w*) (?:[<>]=?|=) (?:[\d.]+|Infinity|(?:[\d.]+\*)?([a-z]\w*))"
+)
 
 
 def record(needed: dict[str, Any], **more: Any) -> dict[str, Any]:
@@ -38,25 +40,30 @@ CURVE = record(
     color={"enum": list("abcd")}, line={"enum": ["solid", "dashed", "theory"]},
     where={"type": "array", "prefixItems": [TEXT, NUMBER], "minItems": 2, "maxItems": 2},
 )  # fmt: skip
+LIMIT = re.compile(r"([\d.]+)\*(\w+)\^([\d.]+)")  # as in lab.js
+TOP = {"oneOf": [NUMBER, {"type": "string", "pattern": f"^{LIMIT.pattern}$"}]}
+MARK = record({"at": NUMBER, "label": TEXT})
 SLIDER = record(
-    {"name": TEXT, "label": TEXT, "min": NUMBER, "max": NUMBER},
-    step=NUMBER, scale=LOG, integer=YES, positions=WHOLE, unit=TEXT,
+    {"name": TEXT, "label": TEXT, "min": NUMBER, "max": TOP},
+    step=NUMBER, scale=LOG, integer=YES, positions=WHOLE, unit=TEXT, marks=many(MARK),
 )  # fmt: skip
 PLOT = record(
     {"title": TEXT, "curves": many(CURVE)},
-    scale=LOG, min=NUMBER, max=NUMBER, levels=many(record({"at": NUMBER, "label": TEXT})),
+    scale=LOG, min=NUMBER, max=NUMBER, levels=many(MARK), group=TEXT,
 )  # fmt: skip
 X = record({"name": TEXT, "label": TEXT, "min": NUMBER, "max": NUMBER, "cells": WHOLE},
            scale=LOG, integer=YES)  # fmt: skip
 Y = record({"name": TEXT, "label": TEXT, "around": NUMBER, "cells": WHOLE}, integer=YES)
-BOUNDARY = record({"key": TEXT, "at": NUMBER, "label": TEXT})
-PHASE = record({"title": TEXT, "show": TEXT, "top": NUMBER, "x": X, "y": Y, "boundary": BOUNDARY})
+PHASE = record({"title": TEXT, "show": TEXT, "top": NUMBER, "x": X, "y": Y})
+SWITCH = record({"key": TEXT, "at": NUMBER, "label": TEXT, "on": many(TEXT)}, **{"except": TEXT})
+CASES = many(record({"say": TEXT}, **{"if": TEXT}))
 PARAMS = {"type": "object", "additionalProperties": NUMBER}
 LAB = record(
     {"model": {"enum": list(MODELS)}, "title": TEXT, "params": PARAMS, "sliders": many(SLIDER),
-     "sentence": TEXT, "plots": many(PLOT)},
-    phase=PHASE,
+     "sentence": many({"oneOf": [TEXT, CASES]}), "plots": many(PLOT)},
+    phase=PHASE, switch=SWITCH, states=many(record({"label": TEXT, "says": TEXT, "set": PARAMS})),
 )  # fmt: skip
+LAB["dependentRequired"] = {"phase": ["switch"]}
 
 
 def load(name: str) -> dict[str, Any]:
@@ -112,25 +119,51 @@ def check(name: str, config: dict[str, Any]) -> None:
     for slider in config["sliders"]:
         known("sliders", [slider["name"]], params)
         value = params[slider["name"]]
-        if not slider["min"] <= value <= slider["max"]:
+        if not slider["min"] <= value <= limit(slider, params):
             raise readers.fault(
                 path, 0, f"sliders: {slider['name']} = {value} is outside its range"
             )
+        for state in config.get("states", []):
+            known("states", state["set"], params)
+            top = limit(slider, params | state["set"])
+            if not slider["min"] <= (params | state["set"])[slider["name"]] <= top:
+                raise readers.fault(
+                    path, 0, f"states: {state['label']}: {slider['name']} is outside its slider"
+                )
         if "scale" in slider and slider["min"] <= 0:
             raise readers.fault(path, 0, f"sliders: {slider['name']}: scale log needs min > 0")
     for plot in config["plots"]:
         for curve in plot["curves"]:
             known("plots", [curve["key"], *curve.get("where", [])[:1]], curves)
-    known("sentence", words(config["sentence"]), numbers)
-    plain = VALUE.sub("", CHOICE.sub(r"\3\4", config["sentence"]))
-    if rest := re.search(r"[{}\[\]].{0,20}", plain):
-        raise readers.fault(path, 0, f"sentence: {rest[0]!r} is not understood")
+    known("sentence", words(path, config["sentence"]), numbers)
     if phase := config.get("phase"):
         known("phase", [phase["x"]["name"], phase["y"]["name"]], params)
-        known("phase", [phase["show"], phase["boundary"]["key"]], numbers)
+        known("phase", [phase["show"]], numbers)
+    if switch := config.get("switch"):
+        known("switch", switch["on"], params)
+        asked = words(path, [[{"if": switch["except"], "say": ""}]]) if "except" in switch else []
+        known("switch", [switch["key"], *asked], numbers)
+        if phase and not {phase["x"]["name"], phase["y"]["name"]} <= set(switch["on"]):
+            raise readers.fault(path, 0, "switch: it must be on the axes of the phase")
 
 
-def words(sentence: str) -> list[str]:
+def limit(slider: dict[str, Any], params: dict[str, float]) -> float:
+    """The top of a slider: a number, or "2*d^0.5" of another parameter."""
+    if match := LIMIT.fullmatch(str(slider["max"])):
+        return float(match[1]) * float(params[match[2]] ** float(match[3]))
+    return float(slider["max"])
+
+
+def words(path: Path, sentence: list[Any]) -> list[str]:
     """The names that a sentence fills in or compares."""
-    compared = [word for found in CHOICE.findall(sentence) for word in found[:2]]
-    return [w for w in compared if not re.fullmatch(r"[\d.]+", w)] + VALUE.findall(sentence)
+    found = []
+    for case in (c for part in sentence for c in (part if isinstance(part, list) else [part])):
+        said, asked = (case, "") if isinstance(case, str) else (case["say"], case.get("if", ""))
+        for one in asked.split(" and ") if asked else []:
+            if not (match := COMPARED.fullmatch(one)):
+                raise readers.fault(path, 0, f"sentence: {one!r} is not understood")
+            found += [name for name in match.groups() if name]
+        if rest := re.search(r"[{}].{0,20}", VALUE.sub("", said)):
+            raise readers.fault(path, 0, f"sentence: {rest[0]!r} is not understood")
+        found += VALUE.findall(said)
+    return found

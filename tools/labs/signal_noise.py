@@ -118,12 +118,15 @@ def look(
     data = batch(X, W0, y, y_obs, sigma)._replace(A0=A0.flatten(0, 1)[None], G=G[None])
     s = State((C[None],), y, data)
     s = s._replace(f=models.cnn_from_products(signal_noise.products(s), data.y, q))
-    flipped = (y_obs != y).to(y.dtype)
+    flipped, fits = (y_obs != y).to(y.dtype), (y_obs * s.f[0] > 0).to(y.dtype)
     gamma = measure.gamma(s)[0].flatten()
     rho = own(measure.rho(s)[0], y_obs)
     along, W = measure.seen(s)
     root = torch.linalg.cholesky(W @ W.transpose(1, 2)).transpose(1, 2)
     noise, signal = measure.fresh_parts(along, root, E.flatten(1)[None], data.sigma, q)
+
+    margins = measure.margins(noise, signal)
+    plus, minus = margins[:, : noise.shape[1]], margins[:, noise.shape[1] :]
 
     def loss(kept: Tensor) -> Tensor:
         return models.logistic(s.f, data.y_obs, kept / kept.mean())[0]
@@ -133,8 +136,12 @@ def look(
         "loss_clean": loss(1 - flipped),
         "loss_flipped": loss(flipped),
         "train_error": measure.train_error(s)[0],
-        "test_error": measure.error(measure.margins(noise, signal))[0],
+        "test_error": measure.error(margins)[0],
+        "error_plus": measure.error(plus)[0],
+        "error_minus": measure.error(minus)[0],
         "signal": (signal[0, 0] - signal[0, 1]) / 2,
+        "signal_plus": 1 * signal[0, 0],
+        "signal_minus": -signal[0, 1],
         "spread": noise.square().mean().sqrt(),
         "gamma": gamma,
         "gamma_max": gamma.amax(),
@@ -143,4 +150,6 @@ def look(
         "gamma_theory": u - u0,
         "rho_theory": v - v0,
         "flipped": flipped,
+        "flips": flipped.sum(),
+        "fit_flipped": (flipped * fits).sum() / flipped.sum(),
     }

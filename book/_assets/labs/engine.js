@@ -196,6 +196,45 @@ function FeatureLabEngine() {
     }
   }
 
+  // The numbers at the end of a run.
+  function ends({ values, curves }, params) {
+    const last = {};
+    for (const k in curves) if (!Array.isArray(curves[k][0])) last[k] = curves[k][curves[k].length - 1];
+    return { ...values, ...last, ...params };
+  }
+
+  const superscript = (k) => String(k).replace(/./g, (c) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[c] || "⁻");
+
+  // A number as a reader writes it: 0.0123, 2000, 3.2×10⁹.
+  function format(v, digits = 3) {
+    if (v === undefined || Number.isNaN(v)) return "–";
+    if (!Number.isFinite(v)) return v > 0 ? "∞" : "−∞";
+    const size = Math.abs(v);
+    if (size !== 0 && (size >= 1e5 || size < 1e-3)) {
+      let [, m, e] = v.toExponential(Math.min(digits - 1, 2)).match(/^(.*)e(.*)$/);
+      m = String(Number(m)).replace("-", "−");
+      return (m === "1" ? "" : m + "×") + "10" + superscript(Number(e));
+    }
+    return String(Number.isInteger(v) ? v : Number(v.toPrecision(digits))).replace("-", "−");
+  }
+
+  // Parts of text; of a part with cases the first whose comparisons all hold is said. Those are
+  // "train_error > 0.1 and signal <= 2*spread"; "not" before one also holds where it is not a number.
+  const COMPARE = { "<": (x, y) => x < y, "<=": (x, y) => x <= y, "=": (x, y) => x === y, ">=": (x, y) => x >= y, ">": (x, y) => x > y };
+  function holds(text, values) {
+    const number = (x) => x.split("*").reduce((v, f) => v * (f in values ? values[f] : Number(f)), 1);
+    return text.split(" and ").every((one) => {
+      const [x, sign, y] = one.replace(/^not /, "").split(" ");
+      return COMPARE[sign](number(x), number(y)) !== one.startsWith("not ");
+    });
+  }
+
+  function say(parts, values) {
+    const words = (part) => typeof part === "string" ? part : (part.find((c) => !c.if || holds(c.if, values)) || { say: "" }).say;
+    return parts.map(words).filter(Boolean).join(" ").replace(/\{(\w+)(:%)?\}/g, (_, x, percent) =>
+      percent ? format(100 * values[x]) + "\u202f%" : format(values[x]));
+  }
+
   // Runs jobs one after the other in slices; a new job of a kind replaces the old one.
   function runner(post, slice) {
     const models = {}, jobs = {};
@@ -258,5 +297,5 @@ function FeatureLabEngine() {
     };
   }
 
-  return { rt, stream, linear, draw, model, simulate, simulateNow, runner };
+  return { rt, stream, linear, draw, model, simulate, simulateNow, runner, ends, format, holds, say };
 }

@@ -2,61 +2,21 @@
 // One component for every lab: the page's JSON says what to show (CONTRIBUTING.md has the fields).
 "use strict";
 (function () {
-  const CSS = `
-:host { display: block; margin: 1.5rem 0; --ink: #1f2328; --soft: #59636e; --line: #d0d7de; --back: #fff;
-  --a: #0062a3; --b: #c14a00; --c: #00734f; --d: #8f3f7c; }
-:host([dark]) { --ink: #e6edf3; --soft: #a8b3bf; --line: #444c56; --back: #15191f;
-  --a: #63b8f2; --b: #f2a154; --c: #43cf9f; --d: #df9bd0; }
-slot { display: none; }
-.lab { color: var(--ink); background: var(--back); border: 1px solid var(--line); border-radius: 8px;
-  padding: 1rem; font: 15px/1.45 system-ui, sans-serif; box-sizing: border-box; }
-h3, h4 { font: inherit; font-weight: 600; margin: 0 0 .2rem; }
-h3 { font-size: 1.1rem; margin-bottom: .6rem; }
-.controls, .plots { display: grid; gap: .5rem 1.4rem; grid-template-columns: repeat(auto-fit, minmax(min(100%, 210px), 1fr)); }
-.plots > div { display: grid; grid-template-rows: subgrid; grid-row: span 3; align-content: start; }
-.plots { gap: .2rem 1.6rem; grid-template-columns: repeat(auto-fit, minmax(min(100%, var(--least)), 1fr)); }
-label { display: grid; grid-template-columns: 1fr auto; }
-output { grid-area: 1 / 2; font-variant-numeric: tabular-nums; font-weight: 600; }
-input { grid-area: 2 / 1 / 3 / 3; width: 100%; margin: 0; height: 30px; accent-color: var(--a); touch-action: pan-y; }
-.bar { display: flex; flex-wrap: wrap; gap: .5rem; align-items: center; margin: .8rem 0; }
-button { font: inherit; color: inherit; background: none; border: 1px solid var(--soft); border-radius: 6px;
-  padding: .35rem .7rem; min-height: 36px; cursor: pointer; }
-button:hover { border-color: var(--a); }
-:focus-visible { outline: 3px solid var(--a); outline-offset: 2px; }
-.note { color: var(--soft); font-size: .9rem; margin: 0; }
-.says { min-height: 3em; margin: .4rem 0 1rem; border-left: 4px solid var(--a); padding-left: .8rem; }
-ul { list-style: none; display: flex; flex-wrap: wrap; gap: .1rem 1rem; margin: 0; padding: 0; font-size: .9rem; }
-li { white-space: nowrap; } li svg { vertical-align: middle; margin-right: .35rem; }
-li b { font-weight: 400; color: var(--soft); font-variant-numeric: tabular-nums; }
-svg { display: block; overflow: visible; margin-bottom: 1rem; } li svg { display: inline-block; margin-bottom: 0; }
-svg text { fill: var(--soft); font: 12px system-ui, sans-serif; }
-details { margin-top: 1rem; } summary { cursor: pointer; padding: .3rem 0; }
-.scroll { max-height: 20rem; overflow: auto; }
-table { border-collapse: collapse; font-size: .85rem; font-variant-numeric: tabular-nums; }
-th, td { padding: .15rem .7rem; text-align: right; border-bottom: 1px solid var(--line); white-space: nowrap; }
-thead th { position: sticky; top: 0; background: var(--back); }
-.copy { flex: 1 1 14rem; height: auto; padding: .4rem; }
-@media print { .lab { display: none; } slot { display: contents; } }`;
-
+  if (!window.FeatureLabEngine) return; // its script was lost: the figure stays
   const html = (text) => String(text).replace(/[&<>"]/g, (c) => "&#" + c.charCodeAt(0) + ";");
+  const maths = (text) => html(text).replace(/\^([\w.]*\w)/g, "<sup>$1</sup>");
   const clip = (x, lo, hi) => Math.min(Math.max(x, lo), hi);
-  const superscript = (k) => String(k).replace(/./g, (c) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[c] || "⁻");
+  const { format, say, ends, holds } = FeatureLabEngine();
 
-  // A number as a reader writes it: 0.0123, 2000, 3.2×10⁹.
-  function format(v, digits = 3) {
-    if (v === undefined || Number.isNaN(v)) return "–";
-    if (!Number.isFinite(v)) return v > 0 ? "∞" : "−∞";
-    const size = Math.abs(v);
-    if (size !== 0 && (size >= 1e5 || size < 1e-3)) {
-      let [, m, e] = v.toExponential(Math.min(digits - 1, 2)).match(/^(.*)e(.*)$/);
-      m = String(Number(m)).replace("-", "−");
-      return (m === "1" ? "" : m + "×") + "10" + superscript(Number(e));
-    }
-    return String(Number.isInteger(v) ? v : Number(v.toPrecision(digits))).replace("-", "−");
+  // The top of a slider is a number, or "2*d^0.5" of another parameter.
+  function limit({ max }, params) {
+    const [, times, name, power] = String(max).match(/^([\d.]+)\*(\w+)\^([\d.]+)$/) || [];
+    return name ? times * params[name] ** power : max;
   }
 
   // Positions of a native range input (whole numbers) and the values they stand for.
-  function axis(s) {
+  function axis(slider, params) {
+    const s = { step: 1, ...slider, max: limit(slider, params) };
     const log = s.scale === "log", count = s.positions || (log ? 100 : Math.round((s.max - s.min) / s.step));
     return {
       count,
@@ -71,17 +31,7 @@ thead th { position: sticky; top: 0; background: var(--back); }
     };
   }
 
-  // "{test_error:%} … [gamma_max > rho_max ? the signal : the noise] won"
-  function say(template, values) {
-    const value = (x) => (x in values ? values[x] : Number(x));
-    return template
-      .replace(/\[(\S+) ([<>]) (\S+) \? ([^\]]*?) : ([^\]]*?)\]/g, (_, x, sign, y, yes, no) =>
-        (sign === ">" ? value(x) > value(y) : value(x) < value(y)) ? yes : no)
-      .replace(/\{(\w+)(:%)?\}/g, (_, x, percent) =>
-        percent ? format(100 * value(x), 3) + " %" : format(value(x)));
-  }
-
-  function ticks(lo, hi, log, room) {
+  function ticks(lo, hi, log, room, least = 0) {
     const out = [];
     if (log) {
       const from = Math.floor(Math.log10(lo)), to = Math.ceil(Math.log10(hi));
@@ -92,9 +42,9 @@ thead th { position: sticky; top: 0; background: var(--back); }
           out.push(...within.map((k) => Number((k * 10 ** e).toPrecision(1))).filter((v) => v >= lo && v <= hi));
         if (out.length <= room + 2) break;
       }
-      return out;
+      return out.length > 1 ? out : ticks(lo, hi, false, room);
     }
-    const rough = (hi - lo) / room, unit = 10 ** Math.floor(Math.log10(rough));
+    const rough = Math.max((hi - lo) / room, least), unit = 10 ** Math.floor(Math.log10(rough));
     const step = unit * [1, 2, 5, 10].find((k) => k * unit >= rough);
     for (let k = Math.ceil(lo / step - 1e-9); k * step <= hi * (1 + 1e-9); k++) out.push(Number((k * step).toPrecision(12)));
     return out;
@@ -105,7 +55,7 @@ thead th { position: sticky; top: 0; background: var(--back); }
 
   // A frame with ticks; x and y map values to pixels.
   function frame(width, height, X, Y) {
-    const left = 52, right = 10, top = 10, bottom = 38;
+    const left = 52, right = 10, top = Y.label ? 24 : 10, bottom = 38;
     const scale = (A, from, to) => (v) => {
       const f = A.log ? Math.log(v / A.lo) / Math.log(A.hi / A.lo) : (v - A.lo) / (A.hi - A.lo);
       return from + (to - from) * f;
@@ -115,12 +65,18 @@ thead th { position: sticky; top: 0; background: var(--back); }
     for (const v of ticks(Y.lo, Y.hi, Y.log, 5))
       svg += `<path d="M${left} ${y(v).toFixed(1)}H${width - right}" stroke="var(--line)"/>` +
         `<text x="${left - 6}" y="${(y(v) + 4).toFixed(1)}" text-anchor="end">${format(v, 2)}</text>`;
-    for (const v of ticks(X.lo, X.hi, X.log, Math.max(2, Math.floor(width / 80))))
+    for (const v of ticks(X.lo, X.hi, X.log, Math.max(2, Math.floor(width / 80)), X.whole))
       svg += `<text x="${x(v).toFixed(1)}" y="${height - bottom + 16}" text-anchor="middle">${format(v, 2)}</text>`;
     svg += `<path d="M${left} ${top}V${height - bottom}H${width - right}" stroke="var(--soft)" fill="none"/>` +
       `<text x="${(left + width - right) / 2}" y="${height - 4}" text-anchor="middle">${html(X.label)}</text>`;
+    if (Y.label) svg += `<text x="${left}" y="12" text-anchor="middle">${html(Y.label)}</text>`;
+    const back = (A, from, to) => (px) => {
+      const t = clip((px - from) / (to - from), 0, 1);
+      return A.log ? A.lo * (A.hi / A.lo) ** t : A.lo + (A.hi - A.lo) * t;
+    };
+    const inverse = { x: back(X, left, width - right), y: back(Y, height - bottom, top) };
     const box = { left, top, width: width - left - right, height: height - top - bottom };
-    return { x, y, svg, box };
+    return { x, y, svg, box, inverse };
   }
 
   function path(times, values, x, y, log) {
@@ -143,10 +99,11 @@ thead th { position: sticky; top: 0; background: var(--back); }
       .map((i) => all.map((v) => v[i]));
   }
 
-  function drawPlot(plot, result, width, id) {
-    const height = Math.round(clip(width * 0.62, 190, 270)), log = plot.scale === "log";
-    const drawn = plot.curves.map((c) => lines(c, result.curves));
-    const seen = drawn.flatMap((ls, k) => (plot.curves[k].line === "theory" ? [] : ls.flat()))
+  const tall = (width) => Math.round(clip(width * 0.62, 190, 270));
+
+  function range(plot, result) {
+    const log = plot.scale === "log";
+    const seen = plot.curves.flatMap((c) => (c.line === "theory" ? [] : lines(c, result.curves).flat()))
       .filter((v) => Number.isFinite(v) && (!log || v > 0));
     let lo = Math.min(...seen, Infinity), hi = Math.max(...seen, -Infinity);
     if (!seen.length) [lo, hi] = [0.1, 1];
@@ -154,9 +111,14 @@ thead th { position: sticky; top: 0; background: var(--back); }
     for (const level of plot.levels || []) [lo, hi] = [Math.min(lo, level.at), Math.max(hi, level.at)];
     if (plot.min !== undefined) lo = plot.min;
     if (plot.max !== undefined) hi = plot.max;
-    if (!(hi > lo)) [lo, hi] = log ? [lo / 2, hi * 2] : [lo, lo + 1];
+    return hi > lo ? [lo, hi] : log ? [lo / 2, hi * 2] : [lo, lo + 1];
+  }
+
+  function drawPlot(plot, result, ghost, [lo, hi], width, id) {
+    const height = tall(width), log = plot.scale === "log";
+    const drawn = plot.curves.map((c) => lines(c, result.curves));
     const last = result.times[result.times.length - 1] || 1;
-    const f = frame(width, height, { lo: 0, hi: last, label: "step" }, { lo, hi, log });
+    const f = frame(width, height, { lo: 0, hi: last, label: "step", whole: 1 }, { lo, hi, log });
     let svg = f.svg + `<clipPath id="${id}"><rect x="${f.box.left}" y="${f.box.top - 1}" width="${f.box.width}" height="${f.box.height + 2}"/></clipPath><g clip-path="url(#${id})">`;
     for (const level of plot.levels || []) {
       const y = f.y(level.at).toFixed(1), right = f.box.left + f.box.width;
@@ -164,7 +126,9 @@ thead th { position: sticky; top: 0; background: var(--back); }
         `<text x="${right - 4}" y="${y - 5}" text-anchor="end">${html(level.label)}</text>`;
     }
     plot.curves.forEach((c, k) => {
-      const thin = drawn[k].length > 1;
+      const thin = drawn[k].length > 1, past = ghost && !thin && c.line !== "theory" ? lines(c, ghost.curves) : [];
+      for (const l of past)
+        svg += `<path class="ghost" d="${path(ghost.times, l, f.x, f.y, log)}" ${stroke(c)}/>`;
       for (const l of drawn[k])
         svg += `<path d="${path(result.times, l, f.x, f.y, log)}" ${stroke(c)} stroke-width="${thin ? 1 : 2.2}" opacity="${thin ? 0.6 : 1}"/>`;
     });
@@ -178,15 +142,14 @@ thead th { position: sticky; top: 0; background: var(--back); }
     return `<h4>${html(plot.title)}</h4><ul>${legend}</ul><svg width="${width}" height="${height}" role="img" aria-label="${html(plot.title + (told ? ": " + told : ""))}">${svg}</svg>`;
   }
 
-  // The predicted quantity is a product of powers of the parameters, so three runs of no steps
-  // give its logarithm, u + bx log x + by log y, and with it the boundary y(x).
-  const probesOf = ({ x, y }, p) => [[1, 1], [2, 1], [1, 2]].map(([i, j]) =>
-    ({ [x.name]: i * p[x.name], [y.name]: j * p[y.name], steps: 0 }));
+  // What a switch looks at is a product of powers of the parameters that it is on: a run of no steps
+  // and one more for each of them give the law of its logarithm, and with it where it is zero.
+  const probesOf = ({ on }, p) => [p, ...on.map((k) => ({ ...p, [k]: 2 * p[k] }))].map((set) => ({ ...set, steps: 0 }));
 
-  function boundaryOf({ x, y, boundary }, p, found) {
-    const u = found.map((r) => Math.log(r.values[boundary.key] / boundary.at));
-    const bx = (u[1] - u[0]) / Math.LN2, by = (u[2] - u[0]) / Math.LN2;
-    return (v) => p[y.name] * Math.exp(-(u[0] + bx * Math.log(v / p[x.name])) / by);
+  function lawOf({ on, key, at }, p, found) {
+    const u = found.map((r) => Math.log(r.values[key] / at)), power = {};
+    on.forEach((k, i) => (power[k] = (u[i + 1] - u[0]) / Math.LN2));
+    return (name, q) => q[name] * Math.exp(-on.reduce((sum, k) => sum + power[k] * Math.log(q[k] / p[k]), u[0]) / power[name]);
   }
 
   // The edge number k (it may lie between two) of the cells of an axis.
@@ -206,33 +169,33 @@ thead th { position: sticky; top: 0; background: var(--back); }
     return { axes, cells };
   }
 
-  function drawPhase(phase, params, { axes, cells, boundary, found }, width, id) {
-    const height = Math.round(clip(width * 0.62, 190, 270));
+  const mark = (inner) => `<svg width="22" height="14" aria-hidden="true">${inner}</svg>`;
+  const shade = (t) => `style="fill: color-mix(in srgb, var(--b) ${Math.round(100 * clip(t, 0.04, 1))}%, var(--back))"`;
+  const HATCH = '<path d="M0 6L6 0" stroke="var(--soft)" stroke-width=".7"/>';
+
+  // The cells done, the rest hatched, the boundary; and the frame, on which the ring stands.
+  function drawPhase(phase, { axes, cells, found }, boundary, label, width) {
     const A = (S) => ({ lo: S.min, hi: S.max, log: S.scale === "log", label: S.label });
-    const f = frame(width, height, A(axes.x), A(axes.y));
-    let svg = "", d = "";
+    const f = frame(width, tall(width), A(axes.x), A(axes.y)), { left, top, ...b } = f.box;
+    const area = `x="${left}" y="${top}" width="${b.width}" height="${b.height}"`;
+    let svg = `<pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse">${HATCH}</pattern><rect ${area} fill="url(#hatch)"/>`, d = "";
     found.forEach((r, k) => {
-      const { i, j } = cells[k], v = r.curves[phase.show][0];
-      const x0 = f.x(edge(axes.x, i)), x1 = f.x(edge(axes.x, i + 1)), y0 = f.y(edge(axes.y, j + 1)), y1 = f.y(edge(axes.y, j));
-      svg += `<rect x="${x0.toFixed(1)}" y="${y0.toFixed(1)}" width="${(x1 - x0 + 0.3).toFixed(1)}" height="${(y1 - y0 + 0.3).toFixed(1)}" fill="var(--b)" opacity="${clip(v / phase.top, 0.02, 1).toFixed(3)}"/>`;
+      const { i, j } = cells[k], x = f.x(edge(axes.x, i)), y = f.y(edge(axes.y, j + 1));
+      const w = f.x(edge(axes.x, i + 1)) - x + 0.3, h = f.y(edge(axes.y, j)) - y + 0.3;
+      svg += `<rect x="${x.toFixed(1)}" y="${y.toFixed(1)}" width="${w.toFixed(1)}" height="${h.toFixed(1)}" ${shade(r.curves[phase.show][0] / phase.top)}/>`;
     });
-    for (let k = 0; k <= 40; k++) {
+    for (let k = 0; boundary && k <= 40; k++) {
       const x = edge(axes.x, (k / 40) * axes.x.cells);
       d += (k ? "L" : "M") + f.x(x).toFixed(1) + " " + clip(f.y(boundary(x)), -9999, 9999).toFixed(1);
     }
-    svg += `<clipPath id="${id}"><rect x="${f.box.left}" y="${f.box.top}" width="${f.box.width}" height="${f.box.height}"/></clipPath>` +
-      `<path clip-path="url(#${id})" d="${d}" stroke="var(--ink)" fill="none" stroke-width="2" stroke-dasharray="2 4"/>`;
-    const x = f.x(clip(params[phase.x.name], axes.x.min, axes.x.max)), y = f.y(clip(params[phase.y.name], axes.y.min, axes.y.max));
-    svg += `<circle cx="${x.toFixed(1)}" cy="${y.toFixed(1)}" r="7" fill="var(--back)" stroke="var(--ink)" stroke-width="3"/>`;
-    const mark = (s) => `<svg width="22" height="14" aria-hidden="true">${s}</svg>`;
-    const legend = [[mark('<rect width="22" height="14" fill="var(--b)" opacity=".08"/>'), "0"],
-      [mark('<rect width="22" height="14" fill="var(--b)"/>'), format(phase.top)],
-      [mark('<path d="M0 7H22" stroke="var(--ink)" stroke-width="2" stroke-dasharray="2 4"/>'), phase.boundary.label],
-      [mark('<circle cx="11" cy="7" r="5" fill="var(--back)" stroke="var(--ink)" stroke-width="2.5"/>'), "you are here"]];
+    const line = (path) => `<path ${path} stroke="var(--ink)" fill="none" stroke-width="2" stroke-dasharray="2 4"/>`;
+    svg += `<clipPath id="clipmap"><rect ${area}/></clipPath>` + line(`clip-path="url(#clipmap)" d="${d}"`);
+    const legend = [[`<rect width="22" height="14" ${shade(0)}/>`, "0"], [`<rect width="22" height="14" ${shade(1)}/>`, format(phase.top)],
+      found.length < cells.length && [`<rect width="22" height="14" fill="url(#hatch)"/>`, "still to train"],
+      boundary && [line('d="M0 7H22"'), label]];
     const told = `${phase.title}: ${found.length} of ${cells.length} cells done`;
-    return `<h4>${html(phase.title)}</h4><ul>${legend.map(([m, t]) => `<li>${m}${html(t)}</li>`).join("")}</ul>` +
-      `<svg width="${width}" height="${height}" role="img" aria-label="${html(told)}">${f.svg.replace(/<path d="M\d+ [\d.]+H.*?>/g, "")}${svg}` +
-      `<text transform="translate(12 ${f.box.top + f.box.height / 2}) rotate(-90)" text-anchor="middle">${html(phase.y.label)}</text></svg>`;
+    return { f, legend: legend.filter(Boolean).map(([m, t]) => `<li>${mark(m)}${html(t)}</li>`).join(""),
+      svg: `<svg width="${width}" height="${tall(width)}" role="img" aria-label="${html(told)}">${f.svg.replace(/<path d="M\d+ [\d.]+H.*?>/g, "")}${svg}</svg>` };
   }
 
   // The engine in a worker made from its own source (file:// allows no other), or here in slices.
@@ -272,7 +235,7 @@ thead th { position: sticky; top: 0; background: var(--back); }
     start() {
       if (this.shadowRoot) return;
       this.config = JSON.parse(this.querySelector('script[type="application/json"]').textContent);
-      this.sliders = this.config.sliders.map((s) => ({ ...s, axis: axis({ step: 1, ...s }) }));
+      this.sliders = this.config.sliders;
       this.params = { ...this.config.params, ...this.linked() };
       this.run = { id: 0, done: false, result: null };
       this.map = { id: 0, found: [] };
@@ -285,45 +248,122 @@ thead th { position: sticky; top: 0; background: var(--back); }
 
     build() {
       const c = this.config, root = this.attachShadow({ mode: "open" });
-      const slider = (s) => `<label><span>${html(s.label)}</span><input type="range" name="${s.name}" min="0" max="${s.axis.count}" step="1"><output aria-hidden="true"></output></label>`;
-      root.innerHTML = `<style>${CSS}</style><section class="lab" aria-label="${html(c.title)}"><h3>${html(c.title)}</h3>
-<div class="controls">${this.sliders.map(slider).join("")}</div>
-<div class="bar"><button name="seed">New seed</button><button name="reset">Reset</button><button name="link">Copy link</button><button name="csv">Download CSV</button><p class="note"></p></div>
+      const slider = (s) => `<label><span>${html(s.label)}</span><input type="range" name="${s.name}" min="0" max="${axis(s, c.params).count}" step="1"><small aria-hidden="true"></small><output aria-hidden="true"></output></label>`;
+      const rest = this.sliders.slice(3), open = rest.some((x) => this.params[x.name] !== c.params[x.name]);
+      root.innerHTML = `<link rel="stylesheet" href="${window.FeatureLab.file("lab.css")}"><section class="lab" aria-label="${html(c.title)}" hidden><h3>${html(c.title)}</h3>
+${c.states ? `<div class="bar states" role="group" aria-label="States to start from">${c.states.map((x, k) => `<button name="state" value="${k}">${html(x.label)}</button>`).join("")}</div><p class="guide" aria-live="polite"></p>` : ""}
+<div class="plots" style="--least: ${(c.plots.length + !!c.phase) % 3 ? 310 : 280}px">${c.phase ? `<div class="map"><h4>${html(c.phase.title)}</h4><ul></ul><div class="pad"><div></div><span class="ring" tabindex="0" role="slider" aria-label="Ring on the map: left and right change ${html(c.phase.x.label)}, up and down ${html(c.phase.y.label)}" hidden></span></div></div>` : ""}${c.plots.map(() => '<div class="plot"></div>').join("")}</div>
 <p class="says" role="status"></p>
-<div class="plots" style="--least: ${(c.plots.length + !!c.phase) % 3 ? 310 : 280}px">${c.plots.map(() => "<div></div>").join("")}${c.phase ? "<div></div>" : ""}</div>
-<details><summary>Table of values</summary><div class="scroll" tabindex="0" role="region" aria-label="Table of values"></div></details>
+<div class="controls">${this.sliders.slice(0, 3).map(slider).join("")}</div>
+${rest.length ? `<details class="more"${open ? " open" : ""}><summary>More: ${html(rest.map((x) => x.label).join(", "))}</summary><div class="rest">${rest.map(slider).join("")}</div></details>` : ""}
+<div class="bar"><button name="seed">New seed</button><button name="reset">Reset</button><button name="link">Copy link</button><button name="csv">Download CSV</button><p class="note"></p></div>
+<details class="values"><summary>Table of values</summary><div class="scroll" tabindex="0" role="region" aria-label="Table of values"></div></details>
 </section><slot></slot>`;
       this.$ = (q) => root.querySelector(q);
-      this.boxes = [...root.querySelectorAll(".plots > div")];
-      root.querySelector(".controls").addEventListener("input", (e) => {
+      this.boxes = [...root.querySelectorAll(".plot")];
+      const link = this.$("link");
+      link.onload = link.onerror = () => { this.$(".lab").hidden = false; };
+      this.$(".lab").addEventListener("input", (e) => {
         const s = this.sliders.find((x) => x.name === e.target.name);
-        this.params[s.name] = s.axis.value(Number(e.target.value));
-        this.show();
-        this.train();
+        if (!s) return;
+        this.params[s.name] = axis(s, this.params).value(Number(e.target.value));
+        this.set(s);
       });
+      root.querySelectorAll("[name=state]").forEach((b) => (b.onclick = () => { this.params = this.state(b.value); this.set(); }));
       this.$("[name=seed]").onclick = () => { this.params.seed++; this.set(); };
       this.$("[name=reset]").onclick = () => { this.params = { ...c.params }; this.set(); };
       this.$("[name=link]").onclick = () => this.copy();
       this.$("[name=csv]").onclick = () => this.csv();
-      this.$("details").ontoggle = () => this.table();
+      this.$(".values").ontoggle = () => this.table();
+      if (c.phase) this.grip(c.phase);
       this.place();
     }
 
-    place() {
-      for (const s of this.sliders) this.$(`[name=${s.name}]`).value = Math.round(s.axis.position(this.params[s.name]));
+    // The ring on the map: dragged, moved by arrows, or called by a click or tap.
+    grip({ x, y }) {
+      const pad = this.$(".pad"), ring = this.$(".ring");
+      const put = (vx, vy) => {
+        for (const [A, v] of [[x, vx], [y, vy]]) {
+          const s = this.sliders.find((o) => o.name === A.name), top = limit(s, this.params);
+          this.params[A.name] = clip(s.integer ? Math.round(v) : Number(v.toPrecision(3)), s.min, top);
+        }
+        this.set();
+      };
+      const move = (e) => {
+        const b = pad.getBoundingClientRect(), back = this.map.f && this.map.f.inverse;
+        if (back) put(back.x(e.clientX - b.left), back.y(e.clientY - b.top));
+      };
+      pad.onpointerdown = (e) => {
+        if (e.button || (e.pointerType === "touch" && e.target !== ring)) return; // a finger may scroll here
+        e.preventDefault();
+        ring.focus({ preventScroll: true });
+        pad.setPointerCapture(e.pointerId);
+        pad.onpointermove = move;
+        move(e);
+      };
+      pad.onpointerup = pad.onpointercancel = () => { pad.onpointermove = null; };
+      pad.onclick = (e) => { if (e.target !== ring) move(e); };
+      ring.onkeydown = (e) => {
+        const [dx, dy] = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] }[e.key] || [];
+        if (dx === undefined || !this.map.axes) return;
+        e.preventDefault();
+        const k = e.shiftKey ? 5 : 1, span = x.scale === "log" ? 0 : Math.max(1, Math.round((x.max - x.min) / 45));
+        const p = this.params[x.name];
+        put(span ? p + dx * k * span : p * 1.05 ** (dx * k), this.params[y.name] * y.around ** ((dy * k) / 15));
+      };
+    }
+
+    // Everything that shows the parameters; the slider that the reader holds stays where it is.
+    place(held) {
+      const p = this.params;
+      for (const s of this.sliders) {
+        p[s.name] = Math.min(p[s.name], limit(s, p));
+        if (s !== held) this.$(`[name=${s.name}]`).value = Math.round(axis(s, p).position(p[s.name]));
+      }
       this.show();
     }
 
-    set() {
-      this.place();
+    set(held) {
+      this.place(held);
       this.train();
     }
 
+    // Where the switch is predicted on a slider, or what else is marked there: [[value, label], …].
+    marks(s) {
+      const { config: { switch: w }, law, params: p } = this;
+      if (s.marks) return s.marks.map((m) => [m.at, m.label]);
+      if (!law || law.key !== this.lawKey() || !w.on.includes(s.name) || !this.speaks()) return [];
+      const v = law.at(s.name, p);
+      return v >= s.min && v <= limit(s, p) ? [[v, format(s.integer ? Math.round(v) : v)]] : [];
+    }
+
+    state(k) {
+      return { ...this.config.params, ...this.config.states[k].set };
+    }
+
+    // Whether a theorem has a switch here.
+    speaks() {
+      const { except } = this.config.switch;
+      return !except || !holds(except, this.params);
+    }
+
+    lawKey() {
+      return JSON.stringify(this.params, (k, v) => ((this.config.switch.on.includes(k) || k === "seed" || k === "steps") ? 0 : v));
+    }
+
     show() {
+      const { states = [] } = this.config, p = this.params;
+      const on = states.findIndex((_, k) => Object.entries(this.state(k)).every(([name, v]) => v === p[name]));
+      states.forEach((_, k) => this.$(`[name=state][value="${k}"]`).setAttribute("aria-pressed", k === on));
+      if (states.length) this.$(".guide").innerHTML = on < 0 ? "" : maths(states[on].says);
       for (const s of this.sliders) {
         const input = this.$(`[name=${s.name}]`), text = format(this.params[s.name]) + (s.unit || "");
-        input.nextElementSibling.textContent = text;
-        input.setAttribute("aria-valuetext", text);
+        const A = axis(s, this.params), marks = this.marks(s), labels = marks.map((m) => m[1]).join(", ");
+        input.parentNode.querySelectorAll("i").forEach((i) => i.remove());
+        for (const [v] of marks) input.insertAdjacentHTML("afterend", `<i style="--at: ${(A.position(v) / A.count).toFixed(4)}"></i>`);
+        input.parentNode.querySelector("small").textContent = labels && "▾ " + labels;
+        input.parentNode.querySelector("output").textContent = text;
+        input.setAttribute("aria-valuetext", text + (labels && `; ${s.marks ? "marked" : "predicted switch"}: ${labels}`));
       }
     }
 
@@ -350,34 +390,69 @@ thead th { position: sticky; top: 0; background: var(--back); }
     }
 
     train() {
-      this.run = { id: this.run.id + 1, done: false, result: this.run.result, params: { ...this.params } };
+      const now = performance.now();
+      if (this.run.done && !(now - this.changed < 700)) this.ghost = this.run.result; // what a change begins from
+      this.changed = now;
+      const young = !this.run.done && now - this.run.from < 150;
+      this.fillMap();
+      this.drawMap();
+      if (this.run.id && young) { // while a slider or the ring moves, runs end and are seen
+        this.queued = this.queued || setTimeout(() => this.next(), 150);
+        return;
+      }
+      clearTimeout(this.queued);
+      this.queued = 0;
+      this.run = { id: this.run.id + 1, done: false, result: this.run.result, params: { ...this.params }, from: now };
       this.runner.call("start", { kind: "run", id: this.run.id, model: this.getAttribute("model"), params: this.run.params });
       this.$(".lab").setAttribute("aria-busy", "true");
-      const phase = this.config.phase;
-      if (!phase) return;
-      const key = JSON.stringify({ ...this.params, [phase.x.name]: 0, [phase.y.name]: 0 });
+    }
+
+    // The run that waited for the one before.
+    next() {
+      if (!this.queued) return;
+      clearTimeout(this.queued);
+      this.queued = this.run.from = 0;
+      this.train();
+    }
+
+    fillMap() {
+      const { config: { phase, switch: w }, params } = this;
+      if (!w) return;
+      const free = phase ? [phase.x.name, phase.y.name] : [...w.on, "seed", "steps"];
+      const key = JSON.stringify(params, (k, v) => (free.includes(k) ? 0 : v));
       if (key === this.map.key) return;
-      this.map = { key, id: this.map.id + 1, params: { ...this.params }, probes: [], found: [] };
+      this.map = { ...this.map, key, id: this.map.id + 1, params: { ...params }, probes: [], found: [], stale: true };
       this.runner.call("stop", "cells");
       clearTimeout(this.mapTimer);
-      this.mapTimer = setTimeout(() => this.fill(probesOf(phase, this.map.params)), 300);
+      const known = this.law && this.law.key === this.lawKey();
+      this.mapTimer = setTimeout(() => (known ? this.cells() : this.fill(probesOf(w, this.map.params))), this.law ? 300 : 0);
     }
 
     fill(cells) {
       this.runner.call("start", { kind: "cells", id: this.map.id, model: this.getAttribute("model"), params: this.map.params, cells });
     }
 
-    // A cell of the map is done, or a probe: after the third the cells are known.
-    hearCell(m) {
+    cells() {
       const { map, config: { phase } } = this;
-      if (m.id !== map.id) return;
-      if (map.cells) map.found[m.at] = m.result;
-      else if (map.probes.push(m.result) === 3) {
-        map.boundary = boundaryOf(phase, map.params, map.probes);
-        Object.assign(map, cellsOf(phase, map.boundary));
-        this.fill(map.cells.map((c) => c.set));
-      }
+      if (!phase) return;
+      const { x, y } = phase;
+      Object.assign(map, cellsOf(phase, (v) => this.law.at(y.name, { ...map.params, [x.name]: v })), { stale: false });
+      this.fill(map.cells.map((c) => c.set));
       this.drawMap();
+    }
+
+    // A cell of the map is done, or a probe: after the last the law and the cells are known.
+    hearCell(m) {
+      const { map, config: { switch: w } } = this;
+      if (m.id !== map.id) return;
+      if (!map.stale) {
+        map.found[m.at] = m.result;
+        this.drawMap();
+      } else if (map.probes.push(m.result) === w.on.length + 1) {
+        this.law = { key: this.lawKey(), at: lawOf(w, map.params, map.probes) };
+        this.show();
+        if (this.config.phase) this.cells();
+      }
     }
 
     hear(m) {
@@ -399,36 +474,52 @@ thead th { position: sticky; top: 0; background: var(--back); }
       }
       this.run.ms = m.ms;
       this.$(".lab").setAttribute("aria-busy", "false");
-      this.$(".note").textContent = `Seed ${this.params.seed}; trained in your browser in ${format(Math.round(m.ms))} ms.`;
+      this.$(".note").textContent = `Seed ${this.params.seed}; trained in your browser in ${format(Math.round(m.ms))} ms.${this.ghost ? " Pale: the run before." : ""}`;
       this.table();
+      if (this.queued) {
+        this.next();
+        return;
+      }
       clearTimeout(this.speech);
-      this.speech = setTimeout(() => (this.$(".says").textContent = this.sentence()), this.spoken ? 400 : 0);
+      this.speech = setTimeout(() => (this.$(".says").innerHTML = maths(this.sentence())), this.spoken ? 400 : 0);
       this.spoken = true;
     }
 
-    values() {
-      const r = this.run.result, last = {};
-      for (const k in r.curves) if (!Array.isArray(r.curves[k][0])) last[k] = r.curves[k][r.curves[k].length - 1];
-      return { ...r.values, ...last, ...this.run.params };
-    }
-
     sentence() {
-      return say(this.config.sentence, this.values());
+      return say(this.config.sentence, ends(this.run.result, this.run.params));
     }
 
     draw() {
-      if (!this.run.result) return;
-      this.config.plots.forEach((p, k) => {
-        const box = this.boxes[k];
-        box.innerHTML = drawPlot(p, this.run.result, Math.max(240, Math.floor(box.clientWidth)), "clip" + k);
+      if (!this.run.result || this.$(".lab").hidden) return;
+      const { plots } = this.config, { result } = this.run, ranges = plots.map((p) => range(p, result));
+      plots.forEach((p, k) => {
+        const box = this.boxes[k], all = ranges.filter((_, i) => i === k || (p.group && plots[i].group === p.group));
+        const span = [Math.min(...all.map((r) => r[0])), Math.max(...all.map((r) => r[1]))];
+        box.innerHTML = drawPlot(p, result, this.ghost, span, Math.max(240, Math.floor(box.clientWidth)), "clip" + k);
       });
       this.drawMap();
+      if (!this.landed) window.FeatureLab.land(this);
+      this.landed = true;
     }
 
     drawMap() {
-      if (!this.map.cells) return;
-      const box = this.boxes[this.boxes.length - 1];
-      box.innerHTML = drawPhase(this.config.phase, this.params, this.map, Math.max(240, Math.floor(box.clientWidth)), "clipmap");
+      const { map, params: p, config: { phase, switch: w } } = this, box = this.$(".map");
+      if (!box || this.$(".lab").hidden) return;
+      const width = Math.max(240, Math.floor(box.clientWidth)), ring = this.$(".ring");
+      this.$(".pad").style.minHeight = tall(width) + "px";
+      if (!map.axes) return;
+      const { x, y } = map.axes, boundary = (v) => this.law.at(y.name, { ...p, [x.name]: v });
+      const { f, svg, legend } = drawPhase(phase, map, this.speaks() && boundary, w.label, width);
+      map.f = f;
+      const at = [clip(p[x.name], x.min, x.max), clip(p[y.name], y.min, y.max)];
+      const off = [x, y].filter((A, k) => Math.abs(p[A.name] / at[k] - 1) > 1e-9).map((A) => `${A.label} = ${format(p[A.name])}`);
+      this.$(".map ul").innerHTML = legend + `<li>${mark('<circle cx="11" cy="7" r="5" fill="var(--back)" stroke="var(--ink)" stroke-width="2.5"/>')}you${off.length ? `, off the map: ${html(off.join(", "))}` : ": drag the ring"}</li>`;
+      this.$(".pad > div").innerHTML = svg;
+      ring.style.cssText = `left: ${f.x(at[0]).toFixed(1)}px; top: ${f.y(at[1]).toFixed(1)}px`;
+      ring.classList.toggle("off", off.length > 0);
+      const state = { valuemin: x.min, valuemax: x.max, valuenow: at[0], valuetext: [x, y].map((A) => `${A.label} = ${format(p[A.name])}`).join(", ") };
+      for (const k in state) ring.setAttribute("aria-" + k, state[k]);
+      ring.hidden = false;
     }
 
     columns() {
@@ -441,7 +532,7 @@ thead th { position: sticky; top: 0; background: var(--back); }
     }
 
     table() {
-      if (!this.$("details").open || !this.run.result) return;
+      if (!this.$(".values").open || !this.run.result) return;
       const { times, curves } = this.run.result;
       const keys = [...new Set(this.config.plots.flatMap((p) => p.curves.map((c) => c.key)))].filter((k) => curves[k] && !Array.isArray(curves[k][0]));
       const label = (k) => this.config.plots.flatMap((p) => p.curves).find((c) => c.key === k).label;
@@ -463,16 +554,18 @@ thead th { position: sticky; top: 0; background: var(--back); }
     // ?id=n:50,seed:3#id restores the state; what is not a parameter or out of range is left out.
     link() {
       const p = this.params, d = this.config.params;
-      const state = Object.keys(p).filter((k) => p[k] !== d[k]).map((k) => `${k}:${p[k]}`).join(",");
+      const last = (k) => this.sliders.some((s) => s.name === k && typeof s.max === "string");
+      const state = Object.keys(p).sort((a, b) => last(a) - last(b)).filter((k) => p[k] !== d[k]).map((k) => `${k}:${p[k]}`).join(",");
       return location.href.replace(/[?#].*$/, "") + (state ? `?${this.id}=${state}` : "") + `#${this.id}`;
     }
 
     linked() {
-      const out = {}, text = new URLSearchParams(location.search).get(this.id) || "";
+      const out = {}, all = { ...this.config.params }, text = new URLSearchParams(location.search).get(this.id) || "";
       for (const part of text.split(",")) {
-        const [k, v] = part.split(":"), s = this.sliders.find((x) => x.name === k), value = Number(v);
+        const [k, v] = part.split(":"), value = Number(v);
         if (!v || !Number.isFinite(value)) continue;
-        if (s && value >= s.min && value <= s.max) out[k] = s.integer ? Math.round(value) : value;
+        const s = this.sliders.find((x) => x.name === k);
+        if (s && value >= s.min && value <= limit(s, all)) out[k] = all[k] = s.integer ? Math.round(value) : value;
         else if (k === "seed" && Number.isInteger(value) && value >= 0) out[k] = value;
       }
       return out;
@@ -491,7 +584,7 @@ thead th { position: sticky; top: 0; background: var(--back); }
 
     // What the tests read: the state and the records of the last finished run.
     data() {
-      return { model: this.getAttribute("model"), where: this.runner.where, ...this.run, cells: (this.map.cells || []).map((c) => c.set), found: this.map.found };
+      return { model: this.getAttribute("model"), where: this.runner.where, ...this.run, done: this.run.done && !this.queued, cells: (this.map.cells || []).map((c) => c.set), found: this.map.found };
     }
   }
 

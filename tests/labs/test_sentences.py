@@ -1,0 +1,183 @@
+"""A lab's sentence never contradicts its picture: random settings, the sliders' ends among them."""
+
+import math
+import random
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.labs.compare import FOLDER
+from tools.labs import configs
+
+Values = dict[str, float]
+LABS = {name: configs.load(name) for name in configs.names()}
+STATES = ("not trained yet", "One class won", "signal won", "noise won", "Neither has won")
+RUNS = 24
+
+
+def position(slider: dict[str, Any], params: Values, rng: random.Random) -> float:
+    """An end of the slider or a value between."""
+    low, high = slider["min"], configs.limit(slider, params)
+    share = rng.choice((0.0, 1.0, rng.random(), rng.random()))
+    if slider.get("scale") == "log":
+        value = low * (high / low) ** share
+    else:
+        step = slider.get("step", 1)
+        value = low + step * round(share * (high - low) / step)
+    return min(max(round(value) if slider.get("integer") else value, low), high)
+
+
+def settings(name: str, rng: random.Random) -> Values:
+    """Parameters of a run that takes a moment, not a second."""
+    params = dict(LABS[name]["params"], seed=rng.randrange(99))
+    for slider in sorted(LABS[name]["sliders"], key=lambda s: isinstance(s["max"], str)):
+        params[slider["name"]] = position(slider, params, rng)
+    if LABS[name]["model"] == "signal_noise":
+        params["steps"] = min(params["steps"], 20 * round(600 / params["n"]))
+    return params
+
+
+def value(v: Any) -> float:
+    return float(v)  # a string stands for what JSON cannot hold
+
+
+@pytest.fixture(scope="module")
+def spoken(node: Any) -> dict[str, list[tuple[str, Values]]]:
+    """What each lab says of its runs, and their last numbers."""
+    rng, found = random.Random(20), {}
+    for name, config in LABS.items():
+        script = (FOLDER / f"{config['model']}.js").read_text()
+        runs = [dict(config["params"])] + [settings(name, rng) for _ in range(RUNS)]
+        asked = [{"what": "ends", "model": config["model"], "params": p} for p in runs]
+        ends = node([script], asked)
+        said = [{"what": "say", "sentence": config["sentence"], "values": v} for v in ends]
+        values = [{k: value(v) for k, v in end.items()} for end in ends]
+        found[name] = list(zip(node([], said), values, strict=True))
+    return found
+
+
+def of_who_won(text: str, v: Values) -> None:
+    """The state is one, and its errors and signs are those of the run."""
+    stated = [state for state in STATES if state in text]
+    assert len(stated) == 1
+    errors = sorted((v["error_plus"], v["error_minus"]))
+    assert sum(errors) / 2 == pytest.approx(v["test_error"])
+    assert (stated[0] == "not trained yet") == (v["train_error"] > 0.02)
+    if stated[0] == "signal won":
+        assert v["test_error"] < 0.1
+        assert errors[1] < 0.2
+    if stated[0] == "noise won":
+        assert v["test_error"] >= 0.2
+        assert errors[0] > 0.1
+        assert v["signal"] <= v["spread"]
+    if stated[0] == "One class won":
+        worse = "+1" if v["error_plus"] > v["error_minus"] else "−1"
+        assert f"samples of class {worse} err" in text
+        assert errors[1] > 3 * errors[0]
+        assert v["test_error"] >= 0.1
+    if stated[0] == "Neither has won":
+        assert v["test_error"] >= 0.1
+
+
+def of_the_threshold(text: str, v: Values) -> None:
+    """A threshold is named where a theorem has one, and the run stands where it is said to."""
+    assert ("no theorem" in text) == (1 < v["q"] <= 2)
+    if "no theorem" in text:
+        assert "threshold" not in text
+        return
+    snr = v["mu"] / v["sigma"] / math.sqrt(v["d"])
+    ratio = v["n"] * (snr**4 * v["d"] if v["q"] == 1 else snr ** v["q"])
+    side = "far above" if ratio > 3 else "far below" if ratio < 0.3 else "near"
+    assert f"{side} the predicted threshold" in text
+    assert ("k = " in text) == (v["q"] == 1)
+    trained = v["train_error"] <= 0.02
+    harmful, benign = trained and v["test_error"] >= 0.2, trained and v["test_error"] < 0.1
+    against = (ratio > 3 and harmful) or (ratio < 0.3 and benign)
+    assert ("not what the prediction says" in text) == against
+    assert ("are few" in text) == (v["n"] < 20)
+
+
+def of_flips(text: str, v: Values) -> None:
+    assert ("No label is flipped" in text) == (v["flips"] == 0)
+    if v["flips"] == 0:
+        assert "flipped ones" not in text
+    assert ("not trained yet" in text) == (v["loss_clean"] > 0.6)
+    if "All flipped labels" in text:
+        assert v["train_error"] * v["n"] <= v["n"] - v["flips"]
+        assert v["loss_flipped"] < 2 * math.log(2)
+    if "No flipped label is memorised" in text:
+        assert v["loss_flipped"] > math.log(2)
+        assert v["train_error"] * v["n"] >= v["flips"] - 1e-9
+
+
+def of_stairs(text: str, v: Values) -> None:
+    """What is expected has its conditions, and what is measured is told apart from chance."""
+    assert str(round(v["batch"])) in text
+    assert "should learn" not in text or v["linear"] > 0
+    assert "given it" not in text or v["linear"] > 0
+    assert "along it" not in text or v["linear"] > 0
+    assert "should" not in text or v["batch"] >= v["d"]
+    assert not ("should find nothing" in text and v["kappa"] >= 1.25)
+    if "should learn that too" in text:
+        assert v["stair"] > 0
+    if "is to learn" not in text and v["batch"] < v["d"] and "nothing to learn" not in text:
+        assert "no theorem here" in text
+    found = [v[key] * math.sqrt(v["d"]) > 2.5 for key in ("along", "across")]
+    assert ("both clearly more" in text) == all(found)
+    expected = None
+    if v["batch"] >= v["d"] and v["linear"] > 0 and v["kappa"] < 1.9:
+        expected = [True, v["stair"] > 0.001 and v["steps"] >= 2]
+    elif v["batch"] >= v["d"] and v["linear"] == 0 and v["kappa"] < 1.25:
+        expected = [False, False]
+    if expected is not None:
+        assert ("expects" in text) == (expected != found)
+
+
+@pytest.mark.parametrize(
+    ("name", "holds"),
+    [
+        ("benign_overfitting", of_who_won), ("benign_overfitting", of_the_threshold),
+        ("decomposition", of_who_won), ("label_noise", of_flips), ("staircase", of_stairs),
+    ],
+)  # fmt: skip
+def test_the_sentence_is_true_of_the_run(
+    spoken: dict[str, list[tuple[str, Values]]],
+    name: str,
+    holds: Callable[[str, Values], None],
+) -> None:
+    for text, values in spoken[name]:
+        assert not re.search(r"[{}\[\]]|undefined|NaN|–", text), text
+        if "overflow" in text:
+            assert not math.isfinite(values["loss"])
+            continue
+        try:
+            holds(text, values)
+        except AssertionError as error:
+            raise AssertionError(f"{text}\n{values}") from error
+
+
+OUTCOMES = {
+    "benign_overfitting": ["signal won", "noise won", "near the predicted", "signal won"],
+    "decomposition": ["signal won", "noise won", "Neither has won", "not trained yet"],
+    "label_noise": ["No flipped label is", "10\u202f% of the flipped", "80\u202f% of the flipped",
+                    "All flipped labels"],
+    "staircase": ["both clearly more", "no further step should learn that one. Measured: cosine",
+                  "should find nothing", "both clearly more"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LABS)
+def test_each_guided_state_shows_what_it_promises(node: Any, name: str) -> None:
+    config = LABS[name]
+    script = (FOLDER / f"{config['model']}.js").read_text()
+    runs = [config["params"] | state["set"] for state in config["states"]]
+    ends = node([script], [{"what": "ends", "model": config["model"], "params": p} for p in runs])
+    said = node([], [{"what": "say", "sentence": config["sentence"], "values": v} for v in ends])
+    for text, outcome in zip(said, OUTCOMES[name], strict=True):
+        assert outcome in text
+
+
+def test_every_lab_is_held() -> None:
+    assert set(LABS) == {"benign_overfitting", "decomposition", "label_noise", "staircase"}
