@@ -78,8 +78,7 @@ test: env node  ## everything CI runs
 	$(call stage,claims and exercises,$(PY) -m tools claims --committed)
 	$(call stage,site,$(PY) -m tools site --committed)
 	$(call stage,nbval: the committed outputs reproduce,$(PY) -m pytest --nbval -q -n 2 --dist loadscope book/*.ipynb)
-	$(call stage,fresh seed: the verdicts stay,$(PY) -m tools fresh --seed commit)
-	$(call stage,mutants: every claim can fail,$(PY) -m tools mutants)
+	$(call stage,fresh seed: verdicts stay and mutants die,$(PY) -m tools fresh --seed commit --mutants)
 # Three workers for two cores: a browser waits more than it computes.
 	$(call stage,tests,CHROMIUM_PATH="$$($(PY) -m tools chromium)" && export CHROMIUM_PATH && $(PY) -m pytest -n 3 --dist worksteal -m "not nightly" tests)
 	$(call clock,end)

@@ -9,6 +9,7 @@ import builtins
 import html
 import math
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,9 @@ from fltutils import check
 
 CLAIM = "application/vnd.fltutils.claim+json"
 EXERCISE = "application/vnd.fltutils.exercise+json"
+KINDS = ("theorem", "identity", "own", "limit")  # "own": the book's; "limit": where it breaks
 FAR = 1000  # standard errors; what lies farther is not told apart
+EXCLUDED = 4  # standard errors that a rival must lie outside the bounds
 ROUNDING = 1e-12  # below it digits depend on the processor and are not printed
 GLUE = "application/papermill.record/"
 
@@ -57,6 +60,44 @@ def _bound(id: str, name: str, value: float | None) -> float | None:
     return None if value is None else float(check.finite(f"{name} of claim {id}", value))
 
 
+def _distance(gap: float, error: float) -> float | None:
+    """How many standard errors a gap is, None where there is no spread to measure it by."""
+    return min(FAR, gap / error) if gap > 0 and error > 0 else None
+
+
+def _words(margin: float | None) -> str:
+    """A margin in words."""
+    far = "all runs agree" if margin is None else f"{number(margin, 2)} standard errors"
+    return f"over {FAR} standard errors" if margin == FAR else far
+
+
+def _rounded(margin: float | None) -> float | None:
+    return None if margin is None else float(f"{margin:.3g}")
+
+
+def _rival(
+    id: str, name: str, value: ArrayLike, error: float, above: float | None, below: float | None
+) -> dict[str, Any]:
+    """What a rival theory says of the same quantity, and how far outside the bounds that lies.
+
+    Values over runs have a spread of their own; a single value is held against the measured one.
+    """
+    values = np.atleast_1d(np.asarray(value, dtype=np.float64)).ravel()
+    if not name or not values.size:
+        raise ValueError(f"claim {id}: rival {name!r} = {value!r} needs a name and a value")
+    if not np.isfinite(values).all():
+        return {"name": name, "value": None, "margin": None, "excluded": False}
+    mean = float(values.mean())
+    if values.size > 1:
+        error = float(values.std(ddof=1)) / math.sqrt(values.size)
+    outside = [above - mean] if above is not None else []
+    outside += [mean - below] if below is not None else []
+    margin = _distance(max(outside), error)
+    excluded = max(outside) > 0 and (margin is None or margin >= EXCLUDED)
+    told = 0.0 if abs(mean) < ROUNDING else float(f"{mean:.3g}")
+    return {"name": name, "value": told, "margin": _rounded(margin), "excluded": excluded}
+
+
 def claim(
     id: str,
     measured: ArrayLike,
@@ -65,6 +106,8 @@ def claim(
     below: float | None = None,
     quantity: str,
     predicted: str,
+    kind: str = "theorem",
+    rivals: Mapping[str, ArrayLike] | None = None,
 ) -> None:
     """Say whether the mean of `measured`, one value a run, is above and below its bounds.
 
@@ -72,8 +115,12 @@ def claim(
     mean from the nearer bound, in standard errors of the mean; it is null where all runs agree.
     Values at rounding level are called so, since their digits differ between processors; others
     hold by two runs at least. A value that is not finite, or no value at all, proves nothing.
+
+    `rivals` names the theories that the claim tells apart from its own, each with what it predicts
+    or gave for the same quantity: the bounds should exclude it by four standard errors.
     """
     _named("claim", id)
+    check.one_of("kind", kind, KINDS)
     above, below = _bound(id, "above", above), _bound(id, "below", below)
     if above is None and below is None:
         raise ValueError(f"claim {id}: give a bound, above or below, or both")
@@ -91,9 +138,9 @@ def claim(
     rounding = runs > 0 and bool((np.abs(values) < ROUNDING).all())
     if holds and runs < 2 and not rounding:
         raise ValueError(f"claim {id}: one run has no spread; measure at least two")
-    margin = None
-    if holds and spread > 0 and not rounding:
-        margin = min(FAR, min(gaps) / (spread / math.sqrt(runs)))
+    error = spread / math.sqrt(runs) if finite and not rounding else 0.0
+    margin = _distance(min(gaps), error) if holds else None
+    faced = [_rival(id, *rival, error, above, below) for rival in (rivals or {}).items()]
     bound = " and ".join(
         f"{word} {number(value)}"
         for word, value in (("above", above), ("below", below))
@@ -104,30 +151,33 @@ def claim(
     found = f"{quantity}: {'0 to rounding' if rounding else value}"
     record = {
         "id": id,
+        "kind": kind,
         "predicted": predicted,
         "measured": found,
         "bound": bound,
-        "margin": None if margin is None else float(f"{margin:.3g}"),
+        "margin": _rounded(margin),
         "seeds": runs,
         "finite": finite,
         "verdict": verdict,
+        "rivals": faced,
     }
-    far = "all runs agree" if margin is None else f"{number(margin, 2)} standard errors"
-    if margin == FAR:
-        far = f"over {FAR} standard errors"
     rows = [
         ("predicted", predicted),
         ("measured", found),
         ("must be", bound),
-        ("margin", far if holds else "none"),
+        ("margin", _words(margin) if holds else "none"),
         ("runs", str(runs)),
     ]
-    text = f"{id}: {verdict.upper()}\n" + "\n".join(f"  {k:<10}{v}" for k, v in rows)
+    for rival in faced:
+        far = _words(rival["margin"]) + " outside" if rival["excluded"] else "NOT EXCLUDED"
+        told = "not finite" if rival["value"] is None else number(rival["value"])
+        rows.append(("rival", f"{rival['name']}: {told}, {far}"))
+    text = f"{id}: {verdict.upper()} ({kind})\n" + "\n".join(f"  {k:<10}{v}" for k, v in rows)
     cells = "".join(f"<div><dt>{k}</dt><dd>{html.escape(v)}</dd></div>" for k, v in rows)
     sign = "✓" if holds else "✗"
     box = (
         f'<div class="claim {verdict}" id="claim-{id}"><p><strong>{sign} '
-        f"{verdict}</strong> <code>{id}</code></p><dl>{cells}</dl></div>"
+        f"{verdict}</strong> <code>{id}</code> <span>{kind}</span></p><dl>{cells}</dl></div>"
     )
     _show({"text/plain": text, "text/html": box, CLAIM: record})
 

@@ -20,6 +20,7 @@ FENCE = re.compile(r"^```+\{code-cell\}", re.MULTILINE)
 CELL = re.compile(r"^(```+)\{code-cell\}[^\n]*\n(.*?)^\1`*[ \t]*$", re.MULTILINE | re.DOTALL)
 HEAD = re.compile(r"---\n(.*?)^---[ \t]*\n", re.MULTILINE | re.DOTALL)
 OPTIONS = ("tags", "mystnb")  # what a code cell may say of itself
+MUTANT = "mutant-"  # the tag of a cell that a mutant runs in place of the one before it
 TAGS = ("parameters", "exercise", "solution", "hide-input", "hide-output", "hide-cell")
 NEEDED = {
     ("kernelspec", "name"): "python3",
@@ -131,18 +132,21 @@ def options(path: Path, body: str, line: int) -> tuple[dict[str, Any], int]:
     words = found.get("tags", [])
     if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
         raise readers.fault(path, line, f"tags: {words!r} must be a list of words")
-    if unknown := [word for word in words if word not in TAGS]:
-        raise readers.fault(path, line, f"the tag {unknown[0]!r}; allowed: {', '.join(TAGS)}")
+    if unknown := [word for word in words if word not in TAGS and not word.startswith(MUTANT)]:
+        allowed = ", ".join((*TAGS, f"{MUTANT}NAME"))
+        raise readers.fault(path, line, f"the tag {unknown[0]!r}; allowed: {allowed}")
     return found, used
 
 
 def check_cells(path: Path) -> None:
     """Raise where the options or the code of a cell cannot be read, or no cell has parameters."""
     content = readers.text(path)
-    tagged = []
+    tagged: list[bool] = []
     for cell in CELL.finditer(content):
         line = readers.line_of(content, cell.start(2))
         found, used = options(path, cell[2], line)
+        if of_mutants(found.get("tags", [])) and len(tagged) < 2:
+            raise readers.fault(path, line, "a mutant's cell must follow the cell it stands in for")
         code = "\n".join(cell[2].split("\n")[used:])
         parse(path, code, line + used)
         if "NBVAL_" in code:
@@ -152,6 +156,35 @@ def check_cells(path: Path) -> None:
         raise readers.fault(
             path, 0, "the first code cell, and no other, needs the tag `parameters`"
         )
+
+
+def of_mutants(words: list[str]) -> list[str]:
+    """The mutants that a cell with these tags belongs to."""
+    return [word.removeprefix(MUTANT) for word in words if word.startswith(MUTANT)]
+
+
+def mutants(path: Path) -> set[str]:
+    """The mutants of a chapter."""
+    cells = CELL.finditer(readers.text(path))
+    found = (options(path, cell[2], 1)[0].get("tags", []) for cell in cells)
+    return {name for words in found for name in of_mutants(words)}
+
+
+def live(path: Path, mutant: str = "") -> str:
+    """A page as it runs, line for line: a mutant's cell is blank, or the cell before it is."""
+    content = readers.text(path)
+    blank, last = [], None
+    for cell in CELL.finditer(content):
+        line = readers.line_of(content, cell.start(2))
+        names = of_mutants(options(path, cell[2], line)[0].get("tags", []))
+        if not names:
+            last = cell
+        elif last:
+            blank.append(last if mutant in names else cell)
+    for cell in reversed(blank):
+        lines = "\n" * cell[0].count("\n")
+        content = content[: cell.start()] + lines + content[cell.end() :]
+    return content
 
 
 def parse(path: Path, code: str, line: int = 1) -> ast.Module:
@@ -164,10 +197,13 @@ def parse(path: Path, code: str, line: int = 1) -> ast.Module:
         raise readers.fault(path, line, f"broken Python: {error.msg}") from None
 
 
-def read_source(root: Path, name: str) -> NotebookNode:
-    """The chapter's source as a notebook without outputs."""
-    path = root / "book" / f"{name}.md"
-    nb = jupytext.reads(readers.text(path), fmt="md:myst")
+def read_source(root: Path, name: str, mutant: str = "") -> NotebookNode:
+    """The chapter's source as a notebook without outputs, or what a mutant makes of it."""
+    nb = jupytext.reads(live(root / "book" / f"{name}.md", mutant), fmt="md:myst")
+    for cell in nb.cells:
+        cell.metadata["tags"] = [tag for tag in tags(cell) if not of_mutants([tag])]
+        if not cell.metadata["tags"]:
+            del cell.metadata["tags"]
     stable_ids(nb)
     return nb
 
@@ -184,7 +220,7 @@ def code_cells(nb: NotebookNode) -> list[NotebookNode]:
 
 def cell_line(root: Path, name: str, number: int) -> int:
     """The line of book/<name>.md at which code cell `number` (from 1) opens."""
-    text = readers.text(root / "book" / f"{name}.md")
+    text = live(root / "book" / f"{name}.md")
     starts = [match.start() for match in FENCE.finditer(text)]
     return text.count("\n", 0, starts[number - 1]) + 1 if number <= len(starts) else 1
 
@@ -199,18 +235,6 @@ def parameter_names(nb: NotebookNode) -> list[str]:
                 targets = [node.target] if isinstance(node, ast.AnnAssign) else targets
                 names += [target.id for target in targets if isinstance(target, ast.Name)]
     return names
-
-
-def mutants(nb: NotebookNode) -> set[str] | None:
-    """The mutants that `check.one_of("mutant", mutant, (...))` allows; None without that call."""
-    for cell in code_cells(nb):
-        for node in ast.walk(ast.parse(TransformerManager().transform_cell(cell.source))):
-            match node:
-                case ast.Call(
-                    func=ast.Attribute(attr="one_of"), args=[ast.Constant("mutant"), _, words]
-                ):
-                    return set(ast.literal_eval(words)) - {""}
-    return None
 
 
 def imported(code: str, package: str = "") -> set[str]:

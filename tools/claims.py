@@ -79,15 +79,14 @@ def misformed(claim: dict[str, Any], seen: set[str], places: list[str]) -> str:
 def check_mutants(root: Path) -> None:
     """Raise where a claim names a mutant that its chapter does not have."""
     path = root / "book/claims.toml"
-    known = {name: book.mutants(book.read_source(root, name)) for name in book.chapters(root)}
+    known = {name: book.mutants(root / f"book/{name}.md") for name in book.chapters(root)}
     for number, claim in enumerate(register(root)):
         name, place, mutant = claim["id"], claim["chapter"], claim.get("mutant", "")
         allowed = known.get(place)
-        if allowed is not None and mutant and mutant not in allowed:
-            message = f"{name} has mutant {mutant!r}; book/{place}.md allows: "
-            raise readers.fault(
-                path, claim_line(path, number), message + ", ".join(sorted(allowed))
-            )
+        if allowed and mutant and mutant not in allowed:
+            message = f"{name} has mutant {mutant!r}; book/{place}.md has cells of: "
+            listed = ", ".join(sorted(allowed))
+            raise readers.fault(path, claim_line(path, number), message + listed)
 
 
 def expected(claim: dict[str, Any]) -> str:
@@ -95,17 +94,25 @@ def expected(claim: dict[str, Any]) -> str:
     return str(claim.get("expected", "holds"))
 
 
-def emitted(nb: NotebookNode, kind: str) -> Iterator[tuple[NotebookNode, dict[str, Any]]]:
-    """Every output of one of our own types, with its cell."""
+def emitted(
+    nb: NotebookNode, kind: str, mutant: str = ""
+) -> Iterator[tuple[NotebookNode, dict[str, Any]]]:
+    """Every output of one of our own types, with its cell: the chapter's, or a mutant's."""
     for cell in nb.cells:
+        if book.of_mutants(book.tags(cell)) != ([mutant] if mutant else []):
+            continue
         for output in cell.get("outputs", []):
             if kind in output.get("data", {}):
                 yield cell, dict(output.data[kind])
 
 
 def verdicts(nb: NotebookNode) -> dict[str, str]:
-    """The verdict of every claim a run evaluated."""
-    return {claim["id"]: claim["verdict"] for _, claim in emitted(nb, CLAIM)}
+    """The verdict of every claim a run evaluated; `rivalled` where a rival is within its bounds."""
+    found = {}
+    for _, claim in emitted(nb, CLAIM):
+        inside = [r for r in claim["rivals"] if not r["excluded"] and r["margin"] is None]
+        found[claim["id"]] = "rivalled" if inside else claim["verdict"]
+    return found
 
 
 def stored(root: Path, name: str, folder: Path) -> NotebookNode:
@@ -132,6 +139,8 @@ def rows(root: Path, folder: Path) -> tuple[list[dict[str, Any]], list[str]]:
         place, measured = found.pop(claim["id"], ("", {}))
         row = {key: claim[key] for key in ("id", "chapter", "source", "statement")}
         row |= {key: measured.get(key) for key in ("predicted", "measured", "margin", "seeds")}
+        row["kind"] = measured.get("kind", "theorem" if claim["paper"] else "own")
+        row["rivals"] = measured.get("rivals", [])
         table.append(row | {"verdict": measured.get("verdict", "planned")})
         if place and place != claim["chapter"]:
             wrong.append(f"{claim['id']} is registered in {claim['chapter']}, evaluated in {place}")
@@ -151,8 +160,25 @@ def unexpected(root: Path, table: list[dict[str, Any]]) -> list[str]:
     return [row["id"] for row in evaluated if row["verdict"] != wanted[row["id"]]]
 
 
+def unrivalled(table: list[dict[str, Any]]) -> list[str]:
+    """Claims that face no rival, rivals that the bounds do not exclude, too many identities."""
+    evaluated = [row for row in table if row["verdict"] != "planned"]
+    wrong = []
+    for row in evaluated:
+        if row["kind"] != "identity" and not row["rivals"]:
+            wrong.append(f"{row['id']} faces no rival: name the theory that it tells apart")
+        for rival in row["rivals"]:
+            if not rival["excluded"]:
+                found = f"rival {rival['name']!r} ({rival['value']}) is not excluded"
+                wrong.append(f"{row['id']}: the {found} by four standard errors")
+    identities = [row["id"] for row in evaluated if row["kind"] == "identity"]
+    if len(identities) * 5 > len(evaluated):
+        wrong.append(f"{len(identities)} of {len(evaluated)} claims are identities, over a fifth")
+    return wrong
+
+
 def judge(root: Path, table: list[dict[str, Any]]) -> list[str]:
-    """Verdicts that are not the expected ones, margins that are too thin."""
+    """Verdicts that are not the expected ones, margins that are too thin, rivals that stand."""
     turned = set(unexpected(root, table))
     wrong = []
     for row in table:
@@ -162,7 +188,7 @@ def judge(root: Path, table: list[dict[str, Any]]) -> list[str]:
             wrong.append(f"{row['id']} {row['verdict']}: {found}")
         elif margin is not None and margin < WIDE:
             wrong.append(f"{row['id']}: margin {margin:.2g} standard errors, at least {WIDE:g}")
-    return wrong
+    return wrong + unrivalled(table)
 
 
 def exercises(name: str, nb: NotebookNode) -> list[str]:

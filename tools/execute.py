@@ -37,18 +37,20 @@ ROOM = 1_000_000  # bytes a disk has that is not full
 class Task:
     """A chapter to run, with which parameters, and the folder its notebook goes to.
 
-    Where it names claims, only the cells that these need run.
+    It runs under a mutant, or is followed by mutants of its own, each with the claims to try.
     """
 
     chapter: str
     parameters: dict[str, Any]
     out: Path
-    claims: tuple[str, ...] = ()
+    mutant: str = ""
+    trials: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
     @property
     def title(self) -> str:
         """How messages call it."""
-        extra = ", ".join(f"{name}={value}" for name, value in self.parameters.items())
+        given = self.parameters | ({"mutant": self.mutant} if self.mutant else {})
+        extra = ", ".join(f"{name}={value}" for name, value in given.items())
         return f"{self.chapter} ({extra})" if extra else self.chapter
 
 
@@ -73,6 +75,20 @@ def check_parameters(nb: NotebookNode, chapter: str, parameters: dict[str, Any])
                 f"unknown parameter {name!r} (value {parameters[name]!r}) for chapter {chapter!r};"
                 f" allowed: {', '.join(allowed) or 'none, it has no cell tagged `parameters`'}"
             )
+
+
+def read_source(root: Path, task: Task) -> NotebookNode:
+    """What a task runs: the chapter, under its mutant or before its trials."""
+    path = root / "book" / f"{task.chapter}.md"
+    known = sorted(book.mutants(path))
+    for name in (task.mutant, *(name for name, _ in task.trials)):
+        if name and name not in known:
+            allowed = ", ".join(known) or "none, it has no such cell"
+            raise ToolError(f"book/{task.chapter}.md: no mutant {name!r}; allowed: {allowed}")
+    nb = book.read_source(root, task.chapter, task.mutant)
+    mutated = {name: (book.read_source(root, task.chapter, name), ids) for name, ids in task.trials}
+    nb.cells += slices.trials(nb, mutated)
+    return nb
 
 
 def cache_key(root: Path, nb: NotebookNode, parameters: dict[str, Any]) -> str:
@@ -206,6 +222,8 @@ def finish(root: Path, run: Run) -> dict[str, Any]:
         number = failure["cell"]
         first = cells[number - 1].source.split("\n")[0] if number else ""
         where = f"book/{run.task.chapter}.md:{book.cell_line(root, run.task.chapter, number)}"
+        if number and (names := book.of_mutants(book.tags(cells[number - 1]))):
+            where = f"the mutant {names[0]} of book/{run.task.chapter}.md"
         text = f"{run.task.title}: code cell {number} `{first}` ({where}): {failure['error']}"
         return seconds | {"failure": f"{text}\n{failure['traceback']}".rstrip()}
     executed = nbformat.read(run.folder / "out.ipynb", as_version=4)
@@ -264,9 +282,8 @@ def run_all(root: Path, tasks: list[Task], jobs: int | None = None) -> dict[str,
     results: dict[str, dict[str, Any]] = {}
     runs = []
     for task in tasks:
-        source = book.read_source(root, task.chapter)
+        source = read_source(root, task)
         check_parameters(source, task.chapter, task.parameters)
-        source = slices.cut(source, task.claims) if task.claims else source
         key = cache_key(root, source, task.parameters)
         if cached(task, source, key):
             results[task.title] = last_report(task.out, task.chapter) | {"cached": True}
@@ -344,7 +361,7 @@ def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tools execute")
     parser.add_argument("chapters", nargs="*", help="all of them by default")
     parser.add_argument("--seed", type=int)
-    parser.add_argument("--mutant")
+    parser.add_argument("--mutant", default="", help="run its cells in place of the ones before")
     parser.add_argument("--scale")
     parser.add_argument("-p", action="append", default=[], metavar="NAME=VALUE", dest="others")
     parser.add_argument("--out", type=Path, help="default: _build/executed, or _build/run")
@@ -352,12 +369,13 @@ def main(argv: list[str]) -> int:
     args = parser.parse_args(argv)
     if args.seed is not None and args.seed < 0:
         raise ToolError(f"seed {args.seed} is not allowed; give a whole number ≥ 0")
-    given = {name: getattr(args, name) for name in ("seed", "mutant", "scale")}
+    given = {name: getattr(args, name) for name in ("seed", "scale")}
     parameters = {name: value for name, value in given.items() if value is not None}
     for other in args.others:
         name, _, value = other.partition("=")
         parameters[name] = literal(value)
     root = Path.cwd()
-    out = args.out or root / "_build" / ("run" if parameters else "executed")
-    tasks = [Task(name, parameters, out) for name in book.chosen(root, args.chapters)]
+    out = args.out or root / "_build" / ("run" if parameters or args.mutant else "executed")
+    names = book.chosen(root, args.chapters)
+    tasks = [Task(name, parameters, out, args.mutant) for name in names]
     return report(run_all(root, tasks, args.jobs))

@@ -17,7 +17,7 @@ from sphinx.errors import SphinxError
 from sphinx.util.docutils import docutils_namespace, patch_docutils
 
 from tools import chapters as book
-from tools import readers, site
+from tools import site
 from tools.bibliography import Citation, citations
 from tools.files import ToolError, digest, read_derived, write_json
 from tools.myst import parser
@@ -51,7 +51,7 @@ class Book:
 
 def cell_lines(root: Path, name: str) -> list[int]:
     """The line of book/<name>.md at which each cell begins."""
-    text = readers.text(root / "book" / f"{name}.md")
+    text = book.live(root / "book" / f"{name}.md")
     nb, lines = myst_to_notebook(text, add_source_map=True), text.split("\n")
     found = []
     for cell, start in zip(nb.cells, nb.metadata.source_map, strict=True):

@@ -1,4 +1,4 @@
-"""Every claim under its mutant (learning off, labels shuffled, …): there it must fail."""
+"""Every claim under its mutant (a wrong law, labels shuffled, …): there it must fail."""
 
 import argparse
 from pathlib import Path
@@ -10,33 +10,30 @@ from tools.execute import Task
 from tools.files import ToolError, write_json
 
 
-def wanted(root: Path) -> list[dict[str, Any]]:
-    """The claims that need a mutant: those of existing chapters that are expected to hold."""
-    present = book.chapters(root)
+def wanted(root: Path, names: list[str]) -> list[dict[str, Any]]:
+    """The claims of these chapters that need a mutant: those that are expected to hold."""
     holding = [c for c in claims.register(root) if claims.expected(c) == "holds"]
-    found = [claim for claim in holding if claim["chapter"] in present]
+    found = [claim for claim in holding if claim["chapter"] in names]
     if bare := [claim["id"] for claim in found if not claim.get("mutant")]:
         raise ToolError(f"book/claims.toml: without a mutant: {', '.join(bare)}")
     return found
 
 
-def run(root: Path, jobs: int | None) -> list[dict[str, Any]]:
-    """What every claim's mutant gave, from the cells that the claim needs."""
-    found = wanted(root)
-    pairs: dict[tuple[str, str], list[str]] = {}
-    for claim in found:
-        pairs.setdefault((claim["chapter"], claim["mutant"]), []).append(claim["id"])
-    folder = root / "_build/mutants"
-    tasks = [
-        Task(name, {"mutant": mutant}, folder / mutant, tuple(ids))
-        for (name, mutant), ids in pairs.items()
-    ]
-    if execute.report(execute.run_all(root, tasks, jobs)):
-        raise ToolError("a mutant run failed in a cell: a claim may fail, its cell must not")
+def trials(root: Path, name: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """The mutants of a chapter, each with the claims that must fail under it."""
+    found: dict[str, tuple[str, ...]] = {}
+    for claim in wanted(root, [name]):
+        found[claim["mutant"]] = (*found.get(claim["mutant"], ()), claim["id"])
+    return tuple(found.items())
+
+
+def results(root: Path, names: list[str], folder: Path) -> list[dict[str, Any]]:
+    """What every claim's mutant gave, in the notebooks of `folder`."""
     rows = []
-    for claim in found:
-        nb = claims.stored(root, claim["chapter"], folder / claim["mutant"])
-        records = {record["id"]: record for _, record in claims.emitted(nb, claims.CLAIM)}
+    for claim in wanted(root, names):
+        nb = claims.stored(root, claim["chapter"], folder)
+        found = claims.emitted(nb, claims.CLAIM, claim["mutant"])
+        records = {record["id"]: record for _, record in found}
         row = {"id": claim["id"], "mutant": claim["mutant"]}
         rows.append(row | {"result": result(records.get(claim["id"]))})
     return rows
@@ -51,14 +48,26 @@ def result(record: dict[str, Any] | None) -> str:
     return "killed" if record.get("finite") else "measures nothing finite"
 
 
-def main(argv: list[str]) -> None:
-    """Run all mutants, write _build/mutants.json; red where a claim is not refuted by numbers."""
-    parser = argparse.ArgumentParser(prog="python -m tools mutants")
-    parser.add_argument("--jobs", type=int)
-    root = Path.cwd()
-    rows = run(root, parser.parse_args(argv).jobs)
+def judge(root: Path, names: list[str], folder: Path) -> str:
+    """Write _build/mutants.json; a summary, or an error where a claim is not refuted by numbers."""
+    rows = results(root, names, folder)
     write_json(root / "_build/mutants.json", rows)
     if alive := [row for row in rows if row["result"] != "killed"]:
         named = [f"{row['id']} {row['result']} under its mutant {row['mutant']!r}" for row in alive]
         raise ToolError("\n".join(named))
-    print(f"mutants: all {len(rows)} claims fail under theirs, with finite numbers")
+    return f"mutants: all {len(rows)} claims fail under theirs, with finite numbers"
+
+
+def main(argv: list[str]) -> int:
+    """Run chapters and their mutants; 1 where one fails in a cell."""
+    parser = argparse.ArgumentParser(prog="python -m tools mutants")
+    parser.add_argument("chapters", nargs="*", help="all of them by default")
+    parser.add_argument("--jobs", type=int)
+    args = parser.parse_args(argv)
+    root, folder = Path.cwd(), Path.cwd() / "_build/mutants"
+    names = book.chosen(root, args.chapters)
+    tasks = [Task(name, {}, folder, trials=trials(root, name)) for name in names]
+    if execute.report(execute.run_all(root, tasks, args.jobs)):
+        return 1
+    print(judge(root, names, folder))
+    return 0

@@ -16,7 +16,7 @@ from jupyter_cache.base import CacheBundleIn
 from myst_nb.core.read import read_myst_markdown_notebook
 from nbformat import NotebookNode
 
-from tools import chapters, claims, readers
+from tools import chapters, claims
 from tools.files import ToolError, write_atomic
 from tools.lighten import lighten
 from tools.names import OWN_TYPES
@@ -68,7 +68,7 @@ def fill_cache(root: Path, names: list[str], committed: bool) -> None:
     folder = root / ("book" if committed else "_build/executed")
     cache = get_cache(str(root / "_build" / ".jupyter_cache"))
     for name in names:
-        text = readers.text(root / "book" / f"{name}.md")
+        text = chapters.live(root / "book" / f"{name}.md")
         source = read_myst_markdown_notebook(text, add_source_map=True)
         nb = with_outputs(source, claims.stored(root, name, folder), name)
         take_dark_twins(nb, root / "_build" / "dark")

@@ -1,27 +1,28 @@
-"""What a claim needs of its chapter: its statement, and back along the names they define and use.
+"""What a claim's mutant must run again, after the chapter and in its kernel.
 
-A statement defines the names it stores and those it may change: a method called on them, a
-subscript or an attribute stored, `del`, a call made for its effect with them as arguments. What a
-function looks up, it looks up where it is called. Imports and parameters always stay. What is left
-out by mistake is a NameError of the run; a change through a second name of one object is not seen
-here, but the tests hold cut runs to whole ones.
+A claim needs its statement, and back along the names that statements define and use. A statement
+defines the names it stores and those it may change: a method called on them, a subscript or an
+attribute stored, `del`, a call made for its effect with them as arguments. What a function looks
+up, it looks up where it is called. A name has a version, a digest of the code that made it, and
+what the kernel holds in the version that is needed does not run again. A change through a second
+name of one object is not seen here, but the tests hold such runs to whole ones.
 """
 
 import ast
-import copy
 import symtable
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from IPython.core.inputtransformer2 import TransformerManager
 from nbformat import NotebookNode
+from nbformat.v4 import new_code_cell
 
 from tools import chapters as book
-from tools.files import ToolError
+from tools.files import ToolError, digest
 
 COMPREHENSIONS = ("listcomp", "setcomp", "dictcomp", "genexpr")
 IMPORTS = (ast.Import, ast.ImportFrom)
-SURE = (ast.Assign, ast.AnnAssign, ast.FunctionDef, ast.ClassDef)
+SURE = (ast.Assign, ast.AnnAssign, ast.FunctionDef, ast.ClassDef, *IMPORTS)
 
 
 @dataclass(frozen=True)
@@ -74,11 +75,13 @@ def names(statement: ast.stmt, modules: set[str]) -> Names:
         read -= {node.id for node in ast.walk(statement.target) if isinstance(node, ast.Name)}
     if isinstance(statement, ast.AugAssign):
         read.add(owner(statement.target))
-    assigned = {symbol.get_name() for symbol in table.get_symbols() if symbol.is_assigned()}
+    bound = [s for s in table.get_symbols() if s.is_assigned() or s.is_imported()]
+    assigned = {symbol.get_name() for symbol in bound}
+    known = {symbol.get_name() for symbol in table.get_symbols()} | {name for name, _ in inner}
     return Names(
         read=read,
         inside={name for name, called in inner if called},
-        changed={*changed(statement, modules)} | assigned,
+        changed=({*changed(statement, modules)} & known) | assigned,
         made=assigned if isinstance(statement, SURE) else set(),
     )
 
@@ -105,50 +108,93 @@ def traced(statements: list[ast.stmt]) -> list[Names]:
         used = [effects[name] for name in own.read | own.inside if name in effects]
         if isinstance(statement, ast.FunctionDef):
             effects[statement.name] = set().union(own.changed & own.inside, *used)
+            own.changed.intersection_update({statement.name})
         else:
             own.changed.update(*used)
         found.append(own)
     return found
 
 
-def needed(statements: list[ast.stmt], claims: tuple[str, ...]) -> set[int]:
-    """The places of the statements without which these claims are not what they are."""
-    found = traced(statements)
-    kept = {i for i, statement in enumerate(statements) if says(statement, claims)}
-    named = set().union(*(says(statement, claims) for statement in statements))
+@dataclass(frozen=True)
+class Step:
+    """A statement in a run from the top: the versions it finds, and those it leaves."""
+
+    reads: dict[str, str]
+    leaves: dict[str, str]
+    made: set[str]
+
+
+def closed(names: set[str], within: dict[str, set[str]]) -> set[str]:
+    """Names, and all that their functions look up when they are called."""
+    seen: set[str] = set()
+    waiting = list(names)
+    while waiting:
+        name = waiting.pop()
+        if name not in seen:
+            seen.add(name)
+            waiting += within.get(name, ())
+    return seen
+
+
+def steps(statements: list[ast.stmt]) -> Iterator[Step]:
+    """The versions of names through a run from the top."""
+    versions: dict[str, str] = {}
+    within: dict[str, set[str]] = {}
+    for statement, own in zip(statements, traced(statements), strict=True):
+        later = isinstance(statement, ast.FunctionDef)
+        names = closed(own.read if later else own.read | own.inside, within)
+        names |= own.changed - own.made  # in place: on what they were
+        reads = {name: versions[name] for name in sorted(names) if name in versions}
+        code = digest([ast.unparse(statement), *(text for pair in reads.items() for text in pair)])
+        leaves = {name: digest([code, name]) for name in own.changed}
+        for name in own.changed:
+            within[name] = own.inside | (set() if name in own.made else within.get(name, set()))
+        versions |= leaves
+        yield Step(reads, leaves, own.made)
+
+
+def again(statements: list[ast.stmt], claims: tuple[str, ...], held: dict[str, str]) -> list[int]:
+    """The statements that give these claims in a kernel that holds versions; updates them."""
+    run = list(steps(statements))
+    places = {i for i, statement in enumerate(statements) if says(statement, claims)}
+    named = set().union(*(says(statements[i], claims) for i in places))
     if lost := [claim for claim in claims if claim not in named]:
         raise ToolError(f"no cell names the claim {lost[0]}")
-    waiting = [(name, i) for i in kept for name in found[i].read | found[i].inside]
-    seen = set(waiting)
-    while waiting:
-        name, before = waiting.pop()
-        for i in reversed(range(before)):
-            if name not in found[i].changed:
-                continue
-            more = {(other, before) for other in found[i].inside}  # where it is called
-            more |= {(other, i) for other in found[i].read}
-            if not isinstance(statements[i], ast.FunctionDef):
-                more |= {(other, i) for other in found[i].inside}
-            kept.add(i)
-            waiting += more - seen
-            seen |= more
-            if name in found[i].made:
-                break
-    return kept
+    while True:
+        now, lacking = dict(held), set()
+        for i in sorted(places):
+            wanting = {name for name, version in run[i].reads.items() if now.get(name) != version}
+            lacking |= {(name, i) for name in wanting}
+            now |= run[i].leaves
+        more = set()
+        for name, before in lacking:
+            for i in reversed(range(before)):
+                if name in run[i].leaves:
+                    more.add(i)
+                    if name in run[i].made:
+                        break
+        if more <= places:
+            held |= now
+            return sorted(places)
+        places |= more
 
 
-def cut(nb: NotebookNode, claims: tuple[str, ...]) -> NotebookNode:
-    """The chapter with nothing in its code cells but what these claims need."""
-    short = copy.deepcopy(nb)
-    cells = book.code_cells(short)
-    parsed = [ast.parse(TransformerManager().transform_cell(c.source)).body for c in cells]
-    kept = needed([statement for body in parsed for statement in body], claims)
-    place = 0
-    for cell, body in zip(cells, parsed, strict=True):
-        always = "parameters" in book.tags(cell)
-        some = [
-            s for i, s in enumerate(body, place) if always or i in kept or isinstance(s, IMPORTS)
-        ]
-        cell.source = "\n".join(ast.unparse(statement) for statement in some)
-        place += len(body)
-    return short
+def statements(nb: NotebookNode) -> list[ast.stmt]:
+    """All statements of a chapter's cells."""
+    cells = [TransformerManager().transform_cell(cell.source) for cell in book.code_cells(nb)]
+    return [statement for cell in cells for statement in ast.parse(cell).body]
+
+
+def trials(
+    nb: NotebookNode, mutated: dict[str, tuple[NotebookNode, tuple[str, ...]]]
+) -> list[NotebookNode]:
+    """A cell for each mutant, to follow the chapter: what gives its claims under the mutant."""
+    held: dict[str, str] = {}
+    for step in steps(statements(nb)):
+        held |= step.leaves
+    cells = []
+    for name, (changed, claims) in mutated.items():
+        body = statements(changed)
+        code = "\n".join(ast.unparse(body[i]) for i in again(body, claims, held))
+        cells.append(new_code_cell(code, metadata={"tags": [book.MUTANT + name]}))
+    return cells

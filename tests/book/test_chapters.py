@@ -56,7 +56,7 @@ def test_a_cell_shows_one_figure(name: str) -> None:
 def test_the_first_code_cell_holds_the_parameters(name: str) -> None:
     first = code_cells(name)[0]
     assert first.metadata.get("tags") == ["parameters"]
-    for parameter in ("seed", "scale", "mutant"):
+    for parameter in ("seed", "scale"):
         assert re.search(rf"^{parameter} = ", first.source, re.M)
 
 

@@ -33,7 +33,7 @@ def shown(monkeypatch: pytest.MonkeyPatch) -> Shown:
     return outputs
 
 
-def evaluate(shown: Shown, measured: Any, **bounds: float) -> dict[str, Any]:
+def evaluate(shown: Shown, measured: Any, **bounds: Any) -> dict[str, Any]:
     """The record of one claim."""
     claims.claim("a.b", measured, quantity="size", predicted="<2 & more", **bounds)
     ((bundle, metadata),) = shown
@@ -41,7 +41,7 @@ def evaluate(shown: Shown, measured: Any, **bounds: float) -> dict[str, Any]:
     record: dict[str, Any] = bundle[claims.CLAIM]
     assert metadata == {}
     assert set(bundle) == {"text/plain", "text/html", claims.CLAIM}
-    assert bundle["text/plain"].startswith(f"a.b: {record['verdict'].upper()}\n")
+    assert bundle["text/plain"].startswith(f"a.b: {record['verdict'].upper()} (theorem)\n")
     assert f'class="claim {record["verdict"]}" id="claim-a.b"' in bundle["text/html"]
     json.dumps(record, allow_nan=False)
     return record
@@ -50,6 +50,7 @@ def evaluate(shown: Shown, measured: Any, **bounds: float) -> dict[str, Any]:
 def test_the_record_of_a_claim(shown: Shown) -> None:
     assert evaluate(shown, [1.0, 1.2, 1.1, 0.9], above=0.5, below=2) == {
         "id": "a.b",
+        "kind": "theorem",
         "predicted": "<2 & more",
         "measured": "size: 1.05 ± 0.13",
         "bound": "above 0.500 and below 2.00",
@@ -57,6 +58,7 @@ def test_the_record_of_a_claim(shown: Shown) -> None:
         "seeds": 4,
         "finite": True,
         "verdict": "holds",
+        "rivals": [],
     }
 
 
@@ -69,7 +71,7 @@ def test_what_a_reader_sees(shown: Shown) -> None:
     claims.claim("a.b", [1.0, 3.0], above=1, quantity="size", predicted="<2 & more")
     ((bundle, _),) = shown
     assert bundle["text/plain"].splitlines() == [
-        "a.b: HOLDS",
+        "a.b: HOLDS (theorem)",
         "  predicted <2 & more",
         "  measured  size: 2.00 ± 1.4",
         "  must be   above 1.00",
@@ -83,13 +85,84 @@ def test_what_a_reader_sees(shown: Shown) -> None:
 def test_what_a_reader_sees_of_a_claim_that_fails(shown: Shown) -> None:
     claims.claim("a.b", [1.0, 3.0], below=1.5, quantity="size", predicted="a < b")
     ((bundle, _),) = shown
-    assert bundle["text/plain"].splitlines()[0::4] == ["a.b: FAILS", "  margin    none"]
+    assert bundle["text/plain"].splitlines()[0::4] == ["a.b: FAILS (theorem)", "  margin    none"]
     rows = ("predicted", "a &lt; b"), ("measured", "size: 2.00 ± 1.4"), ("must be", "below 1.50")
     cells = [f"<div><dt>{k}</dt><dd>{v}</dd></div>" for k, v in (*rows, ("margin", "none"))]
     assert bundle["text/html"] == (
-        '<div class="claim fails" id="claim-a.b"><p><strong>✗ fails</strong> <code>a.b</code></p>'
+        '<div class="claim fails" id="claim-a.b"><p><strong>✗ fails</strong> <code>a.b</code> '
+        "<span>theorem</span></p>"
         f"<dl>{''.join(cells)}<div><dt>runs</dt><dd>2</dd></div></dl></div>"
     )
+
+
+def rival(shown: Shown, value: Any, measured: Any = (0.9, 1.1), **bounds: Any) -> dict[str, Any]:
+    """The record of a claim's one rival."""
+    (found,) = evaluate(shown, measured, rivals={"a half": value}, **bounds)["rivals"]
+    assert isinstance(found, dict)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("value", "bounds", "margin", "excluded"),
+    [
+        (0.5, {"above": 0.91}, 4.1, True),  # (0.91 - 0.5) / 0.1, the error of the measured mean
+        (0.5, {"above": 0.89}, 3.9, False),
+        (1.5, {"below": 1.09}, 4.1, True),
+        (1.5, {"below": 1.11}, 3.9, False),
+        (0.5, {"above": 0.91, "below": 1.2}, 4.1, True),
+        (0.5, {"below": 2.0}, None, False),
+        (0.9, {"above": 0.9}, None, False),
+        (1.0, {"above": 0.9, "below": 1.2}, None, False),
+        ([0.4, 0.6], {"above": 0.91}, 4.1, True),  # its own error, also 0.1
+        ([0.3, 0.7], {"above": 0.91}, 2.05, False),
+        ([0.5, 0.5], {"above": 0.51}, None, True),
+        (math.nan, {"above": 0.5}, None, False),
+        ([0.1, math.inf], {"above": 0.5}, None, False),
+    ],
+)
+@pytest.mark.filterwarnings("error")
+def test_a_rival_lies_outside_the_bounds_or_is_not_excluded(
+    shown: Shown, value: Any, bounds: dict[str, float], margin: float | None, excluded: bool
+) -> None:
+    found = rival(shown, value, **bounds)
+    assert (found["name"], found["margin"], found["excluded"]) == ("a half", margin, excluded)
+    mean = float(np.mean(value))
+    assert found["value"] == (pytest.approx(mean) if math.isfinite(mean) else None)
+
+
+def test_where_all_runs_agree_any_gap_excludes_a_rival(shown: Shown) -> None:
+    assert rival(shown, 0.5, measured=[1.0, 1.0], above=0.51)["excluded"] is True
+    assert rival(shown, 0.5, measured=[1e-14, 2e-14], below=0.1)["excluded"] is True
+    assert rival(shown, 1e-14, measured=[1.0, 1.1], above=0.1)["value"] == 0.0
+
+
+def test_a_reader_sees_kind_and_rivals(shown: Shown) -> None:
+    rivals = {"a half": 0.5, "one <b>": 1.0, "nothing": math.nan, "far": [-1, -1.00001]}
+    given = {"quantity": "size", "predicted": "1", "kind": "own", "rivals": rivals}
+    claims.claim("a.b", [0.9, 1.1], above=0.8, **given)
+    ((bundle, _),) = shown
+    assert bundle["text/plain"].splitlines()[0] == "a.b: HOLDS (own)"
+    assert bundle["text/plain"].splitlines()[6:] == [
+        "  rival     a half: 0.500, NOT EXCLUDED",
+        "  rival     one <b>: 1.00, NOT EXCLUDED",
+        "  rival     nothing: not finite, NOT EXCLUDED",
+        "  rival     far: -1.00, over 1000 standard errors outside",
+    ]
+    assert "<dd>one &lt;b&gt;: 1.00, NOT EXCLUDED</dd>" in bundle["text/html"]
+    assert "<span>own</span>" in bundle["text/html"]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"kind": "law"}, "kind = 'law': kind must be one of"),
+        ({"rivals": {"": 1.0}}, "claim a.b: rival '' = 1.0 needs a name and a value"),
+        ({"rivals": {"none": []}}, "claim a.b: rival 'none' = [] needs a name and a value"),
+    ],
+)
+def test_kinds_and_rivals_are_checked(shown: Shown, given: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(message)):
+        evaluate(shown, [1.0, 1.0], above=0.0, **given)
 
 
 @settings(max_examples=100)
@@ -292,5 +365,5 @@ def test_outside_jupyter_the_text_is_printed(
     claims.exercise("a.mine", True, "")
     claims.glue("silent", 1.0)
     out = capsys.readouterr().out
-    assert out.startswith("a.b: HOLDS\n")
+    assert out.startswith("a.b: HOLDS (theorem)\n")
     assert out.endswith("a.mine: correct.\n")

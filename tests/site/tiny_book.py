@@ -112,6 +112,12 @@ show(draw)
 claim("tiny.one")
 ```
 
+```{{code-cell}} ipython3
+:tags: [mutant-off]
+
+never_shown("tiny.one")
+```
+
 ```{{margin}}
 A note.
 ```
@@ -154,7 +160,8 @@ def exercise(passed: bool) -> list[Any]:
 def outputs() -> list[list[Any]]:
     """What each code cell of the chapter has displayed."""
     record = {"id": "tiny.one", "predicted": "1", "measured": "0.9 ± 0.1", "margin": 9.0}
-    record |= {"seeds": 20, "verdict": "holds"}
+    record |= {"seeds": 20, "verdict": "holds", "kind": "theorem"}
+    record["rivals"] = [{"name": "half of it", "value": 0.5, "margin": 8.0, "excluded": True}]
     box = '<div class="claim holds" id="claim-tiny.one"><p><strong>✓ holds</strong></p></div>'
     return [
         [],
@@ -185,6 +192,7 @@ def make(root: Path, real: Path) -> Path:
     (book / "timings.json").write_text(json.dumps({"chapter": 5}))
     (book / "mutation.json").write_text(json.dumps(MUTATION))
     notebook = jupytext.reads(CHAPTER, fmt="md:myst")
+    notebook.cells = [cell for cell in notebook.cells if "never_shown" not in cell.source]
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
     for cell, shown in zip(code, outputs(), strict=True):
         cell.outputs = shown

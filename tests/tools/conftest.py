@@ -34,7 +34,6 @@ A promise in one sentence, after {cite:t}`kou2023`, in {cpu}`waves`.
 :tags: [parameters]
 
 seed = 0
-mutant = ""
 ```
 
 ## The setting
@@ -80,7 +79,13 @@ emit.figure()
 ```
 
 ```{code-cell} python
-emit.claim("kou.waves", holds=mutant != "off", margin=9.0)
+emit.claim("kou.waves", holds=True, margin=9.0)
+```
+
+```{code-cell} python
+:tags: [mutant-off]
+
+emit.claim("kou.waves", holds=False, margin=9.0)
 ```
 
 ```{code-cell} python
@@ -106,13 +111,24 @@ TIDES = (
 :tags: [parameters]
 
 seed = 0
-mutant = ""
 ```
 
 ```{code-cell} python
 from fltutils import emit, tide
 
-emit.claim("kou.tides", holds=mutant != "off", margin=tide.HEIGHT)
+turning = True
+```
+
+```{code-cell} python
+:tags: [mutant-off]
+
+from fltutils import emit, tide
+
+turning = False
+```
+
+```{code-cell} python
+emit.claim("kou.tides", holds=turning, margin=tide.HEIGHT)
 ```
 """
 )
@@ -139,7 +155,8 @@ def figure():
 
 def claim(name, holds, margin):
     data = {"id": name, "predicted": "1", "measured": "1", "margin": margin, "seeds": 8}
-    data["finite"] = True
+    data |= {"finite": True, "kind": "theorem"}
+    data["rivals"] = [{"name": "none", "value": 0.0, "margin": 8.0, "excluded": True}]
     data["verdict"] = "holds" if holds else "fails"
     mime = "application/vnd.fltutils.claim+json"
     display({"text/plain": f"{name}: {data['verdict']}", mime: data}, raw=True)
@@ -201,6 +218,7 @@ execute: {execute_notebooks: cache}
 sphinx:
   recursive_update: true
   extra_extensions: [sphinx_proof]
+  local_extensions: {stored_outputs: book/_ext}
   config:
     myst_enable_extensions: [amsmath, attrs_inline, colon_fence, dollarmath]
     myst_dmath_double_inline: false
@@ -232,6 +250,7 @@ def plant(root: Path) -> Path:
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
+    (root / "book/_ext").symlink_to(Path(__file__).parents[2] / "book/_ext")
     return root
 
 
@@ -278,5 +297,6 @@ def executed_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def built(tiny: Path, executed_once: Path) -> Path:
     """A tiny book as `make book` leaves it."""
-    shutil.copytree(executed_once, tiny, dirs_exist_ok=True)
+    (tiny / "book/_ext").unlink()
+    shutil.copytree(executed_once, tiny, symlinks=True, dirs_exist_ok=True)
     return tiny

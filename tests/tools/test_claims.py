@@ -24,7 +24,7 @@ def test_a_sound_book_passes_and_lists_every_claim(built: Path) -> None:
         ("kou.tides", "holds"),
         ("kou.later", "planned"),
     ]
-    needed = "id chapter source statement predicted measured margin seeds verdict"
+    needed = "id chapter source statement predicted measured margin seeds verdict kind rivals"
     assert all(sorted(row) == sorted(needed.split()) for row in table)
     claims.collect(built, committed=True)
     assert read_json(built / "_build/claims.json") == table
@@ -45,6 +45,14 @@ def test_a_sound_book_passes_and_lists_every_claim(built: Path) -> None:
         (TIDES, "kou.tides", "kou.waves", "kou.waves is evaluated twice"),
         (TIDES, '"verdict": "holds"', '"verdict": "fails"', "kou.tides fails: predicted 1, meas"),
         (TIDES, '"margin": 5.0', '"margin": 3.9', "kou.tides: margin 3.9 standard errors, at leas"),
+        (
+            TIDES,
+            '"excluded": true',
+            '"excluded": false',
+            "kou.tides: the rival 'none' .0.0. is not",
+        ),
+        (TIDES, '"rivals": [', '"rivals": [], "was": [', "kou.tides faces no rival: name the theo"),
+        (TIDES, '"kind": "theorem"', '"kind": "identity"', "1 of 2 claims are identities, over a"),
         (WAVES, '"passed": false', '"passed": true', "exercise waves.one .* the stub passes"),
         (WAVES, '"passed": true', '"passed": false', "exercise waves.one .* the solution fails"),
         (WAVES, '"solution"', '"answer"', "checked in a cell tagged neither"),
@@ -74,7 +82,7 @@ def test_an_expected_failure_passes_and_a_recovery_is_red(built: Path, edit: Edi
         claims.collect(built)
     edit(TIDES, '"verdict": "holds"', '"verdict": "fails"')
     claims.collect(built)
-    assert [claim["id"] for claim in mutants.wanted(built)] == ["kou.waves"]
+    assert [claim["id"] for claim in mutants.wanted(built, ["waves", "tides"])] == ["kou.waves"]
 
 
 @pytest.mark.slow
@@ -82,14 +90,35 @@ def test_mutants_kill_and_survivors_are_named(
     built: Path, edit: Edit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(built)
-    edit("book/tides.md", 'holds=mutant != "off"', "holds=True")
-    edit("book/waves.md", "emit.figure()", "emit.figure() if not mutant else 1 / 0")  # not needed
+    edit("book/tides.md", "turning = False", "turning = True")
     with pytest.raises(ToolError, match=r"^kou\.tides survives under its mutant 'off'$"):
         mutants.main([])
     assert read_json(built / "_build/mutants.json") == [
         {"id": "kou.waves", "mutant": "off", "result": "killed"},
         {"id": "kou.tides", "mutant": "off", "result": "survives"},
     ]
+
+
+@pytest.mark.parametrize(("margin", "verdict"), [(None, "rivalled"), (2.0, "holds")])
+def test_at_a_fresh_seed_a_rival_within_the_bounds_fells_a_claim(
+    built: Path, margin: float | None, verdict: str
+) -> None:
+    nb = claims.stored(built, "tides", built / "_build/executed")
+    for _, record in claims.emitted(nb, claims.CLAIM):
+        record["rivals"][0].update(excluded=False, margin=margin)
+    assert claims.verdicts(nb) == {"kou.tides": verdict}
+
+
+@pytest.mark.slow
+def test_a_fresh_seed_tries_the_mutants_in_the_same_kernels(
+    built: Path, edit: Edit, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(built)
+    assert fresh.main(["--seed", "7", "--mutants"]) == 0
+    assert "mutants: all 2 claims fail under theirs" in capsys.readouterr().out
+    assert claims.verdicts(claims.stored(built, "tides", built / "_build/fresh/7")) == {
+        "kou.tides": "holds"
+    }
 
 
 @pytest.mark.parametrize(
@@ -111,7 +140,7 @@ def test_only_finite_numbers_that_are_refuted_kill(
 def test_a_claim_without_mutant_is_red(built: Path, edit: Edit) -> None:
     edit("book/claims.toml", 'mutant = "off"', "")
     with pytest.raises(ToolError, match=r"without a mutant: kou\.waves, kou\.tides"):
-        mutants.wanted(built)
+        mutants.wanted(built, ["waves", "tides"])
 
 
 @pytest.mark.slow
@@ -128,7 +157,7 @@ def test_a_fresh_seed(
     capsys: pytest.CaptureFixture[str], holds: str, code: int, told: str,
 ) -> None:  # fmt: skip
     monkeypatch.chdir(built)
-    edit("book/tides.md", 'holds=mutant != "off"', f"holds={holds}")
+    edit("book/tides.md", "holds=turning", f"holds={holds}")
     assert fresh.main(["--seed", "7"]) == code
     assert "fresh seed: 7" in (out := capsys.readouterr().out)
     assert re.search(told, out)

@@ -77,7 +77,7 @@ def test_the_key_of_a_run_depends_on(tiny: Path, edit: Edit, name: str, old: str
 def test_the_key_of_a_run_depends_on_parameters_python_and_the_names_of_modules(
     tiny: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    keys = [the_key(tiny), the_key(tiny, seed=0), the_key(tiny, seed=1), the_key(tiny, mutant="0")]
+    keys = [the_key(tiny), the_key(tiny, seed=0), the_key(tiny, seed=1), the_key(tiny, seed="0")]
     monkeypatch.setattr("platform.python_version", lambda: "3.99.0")
     keys.append(the_key(tiny))
     (tiny / "fltutils/moon").mkdir()
@@ -210,8 +210,30 @@ def test_a_worker_that_died_of_a_full_disk_is_told(
 
 
 def test_an_unknown_parameter_is_an_error(tiny: Path) -> None:
-    with pytest.raises(ToolError, match=r"'sed' \(value 3\).*'waves'; allowed: seed, mutant"):
+    with pytest.raises(ToolError, match=r"'sed' \(value 3\).*'waves'; allowed: seed"):
         execute.run_all(tiny, [Task("waves", {"sed": 3}, tiny / "_build/run")])
+
+
+def test_an_unknown_mutant_is_an_error(tiny: Path) -> None:
+    with pytest.raises(ToolError, match=r"book/waves\.md: no mutant 'of'; allowed: off"):
+        execute.run_all(tiny, [Task("waves", {}, tiny / "_build/run", "of")])
+
+
+def test_a_mutant_runs_its_cells_in_place_of_the_ones_before(tiny: Path) -> None:
+    plain, mutated = (book.read_source(tiny, "tides", name) for name in ("", "off"))
+    shown = [[cell.source.split("\n")[-1] for cell in book.code_cells(n)] for n in (plain, mutated)]
+    claim = 'emit.claim("kou.tides", holds=turning, margin=tide.HEIGHT)'
+    assert shown == [["seed = 0", f"turning = {value}", claim] for value in (True, False)]
+    assert [book.tags(cell) for cell in book.code_cells(mutated)] == [["parameters"], [], []]
+    assert book.cell_line(tiny, "tides", 3) == 35
+
+
+@pytest.mark.slow
+def test_a_fault_of_a_mutant_is_told_as_such(tiny: Path, edit: Edit) -> None:
+    edit("book/tides.md", "turning = False", "turning = 1 / 0")
+    task = Task("tides", {}, tiny / "_build/run", trials=(("off", ("kou.tides",)),))
+    (fault,) = execute.failures(execute.run_all(tiny, [task]))
+    assert "(the mutant off of book/tides.md): ZeroDivisionError" in fault
 
 
 @pytest.mark.slow

@@ -89,19 +89,21 @@ CASES = [
      ":16: tags: 'parameters' must be a list of words"),
     ("book/tides.md", ":tags: [parameters]", ":tags: [parameters, nbval-skip]",
      ":16: the tag 'nbval-skip'; allowed: parameters, exercise, solution, hide-input, hide-output, "
-     "hide-cell"),
+     "hide-cell, mutant-NAME"),
     ("book/tides.md", "from fltutils", "# NBVAL_IGNORE_OUTPUT\nfrom fltutils",
-     ":23: a mark NBVAL_…: every output must reproduce"),
+     ":22: a mark NBVAL_…: every output must reproduce"),
     ("book/tides.md", ":tags: [parameters]", ":tag: [parameters]",
      ":16: the cell has 'tag'; allowed: tags, mystnb"),
     ("book/tides.md", ":tags: [parameters]\n", "",
      ": the first code cell, and no other, needs the tag `parameters`"),
     ("book/waves.md", "of a plane\n---", "of a: plane\n---",
-     ":62: broken YAML: mapping values are not allowed here"),
+     ":61: broken YAML: mapping values are not allowed here"),
     ("book/waves.md", "of a plane\n---", "of a plane",
-     ":56: the cell's options open with --- and have no end"),
-    ("book/tides.md", 'mutant = ""', "mutant = ", ":19: broken Python: invalid syntax"),
-    ("book/tides.md", "emit.claim(", "emit claim(", ":25: broken Python: invalid syntax"),
+     ":55: the cell's options open with --- and have no end"),
+    ("book/tides.md", "seed = 0", "seed = ", ":18: broken Python: invalid syntax"),
+    ("book/tides.md", "emit.claim(", "emit claim(", ":36: broken Python: invalid syntax"),
+    ("book/tides.md", ":tags: [parameters]", ":tags: [mutant-off]",
+     ":16: a mutant's cell must follow the cell it stands in for"),
     ("fltutils/moon.py", "5.0", "5.0.", ":1: broken Python: invalid syntax"),
     ("book/stray.ipynb", WHOLE, "{}",
      ": no chapter gives this notebook: delete it, or add its .md"),
@@ -147,12 +149,8 @@ def test_every_broken_file_is_told_at_once(tiny: Path, run: Run) -> None:
 
 
 def test_an_unknown_mutant_is_told_before_anything_runs(tiny: Path, edit: Edit, run: Run) -> None:
-    edit(
-        "book/tides.md",
-        "import emit",
-        'import check, emit\ncheck.one_of("mutant", mutant, ("", "on", "of"))\nimport emit',
-    )
-    claimed = "book/claims.toml:13: kou.tides has mutant 'off'; book/tides.md allows: of, on"
+    edit("book/tides.md", "mutant-off", "mutant-on")
+    claimed = "book/claims.toml:13: kou.tides has mutant 'off'; book/tides.md has cells of: on"
     assert run(tiny, "mutants") == [f"error: {claimed}"]
 
 

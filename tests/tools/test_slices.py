@@ -1,17 +1,22 @@
 """The cells that a claim needs: none too few, and none that only draw."""
 
 import ast
+import copy
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
+from tools import chapters as book
 from tools import claims, execute, mutants, slices
 from tools.execute import Task
 from tools.files import ToolError
 
 ROOT = Path(__file__).parents[2]
+EVERY = mutants.wanted(ROOT, book.chapters(ROOT))
 
 
 def pair(claim: dict[str, Any]) -> tuple[str, str]:
@@ -42,41 +47,119 @@ def pair(claim: dict[str, Any]) -> tuple[str, str]:
         ("n = 1; x = (lambda: n)(); CLAIM", [0, 1, 2]),
         ("g = 1\ndef f(): return g()\ndef g(): return h\nh = 1; x = f(); CLAIM", [1, 2, 3, 4, 5]),
         ("c = []\ndef f(): c.append(1)\nf(); x = len(c); CLAIM", [0, 1, 2, 3, 4]),
-        ("from claims import claim; x = 1; claim('b', x); CLAIM", [1, 3]),
+        ("from claims import claim; x = 1; claim('b', x); CLAIM", [0, 1, 3]),
     ],
 )
 def test_what_a_claim_needs(code: str, kept: list[int]) -> None:
     body = ast.parse(code.replace("CLAIM", "claim('a', x)")).body
-    assert sorted(slices.needed(body, ("a",))) == kept
+    assert slices.again(body, ("a",), {}) == kept
 
 
-def test_parameters_and_imports_always_stay() -> None:
-    first = new_code_cell("n = 1", metadata={"tags": ["parameters"]})
-    cells = [first, new_code_cell("%pwd\nimport os\nos.listdir()"), new_code_cell("claim('a', 1)")]
-    short = slices.cut(new_notebook(cells=cells), ("a",))
-    assert [cell.source for cell in short.cells] == ["n = 1", "import os", "claim('a', 1)"]
+BASE = """
+from claims import claim
+seed = 1
+import math
+def draw(n): return [seed] * n
+def scale(x): return [rate * one for one in x]
+rate = 2
+data = draw(3)
+more = [len(data)]
+more.append(5)
+out = scale(data)
+last = sum(out)
+claim("a", last)
+claim("b", more)
+out = scale(out)
+claim("c", out)
+"""
+
+
+def lines(*changes: tuple[str, str]) -> str:
+    """The base program with changes."""
+    text = BASE
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    return text
+
+
+@pytest.mark.parametrize(
+    ("changes", "claim", "rerun"),
+    [
+        ([], "a", ["claim('a', last)"]),
+        ([("import math", "import math, math")], "a", ["claim('a', last)"]),
+        ([("sum(out)", "max(out)")], "a",
+         ["out = scale(data)", "last = max(out)", "claim('a', last)"]),  # out was bound again
+        ([("rate = 2", "rate = 3")], "b", ["claim('b', more)"]),
+        ([("rate = 2", "rate = 3")], "c",
+         ["rate = 3", "out = scale(data)", "out = scale(out)", "claim('c', out)"]),
+        ([("append(5)", "append(6)")], "b",
+         ["more = [len(data)]", "more.append(6)", "claim('b', more)"]),
+        ([("[seed]", "[seed + 1]")], "b",
+         ["def draw(n):\n    return [seed + 1] * n", "data = draw(3)", "more = [len(data)]",
+          "more.append(5)", "claim('b', more)"]),
+    ],
+)  # fmt: skip
+def test_what_runs_again(changes: list[tuple[str, str]], claim: str, rerun: list[str]) -> None:
+    base, held = ast.parse(BASE).body, dict[str, str]()
+    for step in slices.steps(base):
+        held |= step.leaves
+    body = ast.parse(lines(*changes)).body
+    found = [ast.unparse(body[i]) for i in slices.again(body, (claim,), held)]
+    assert [line for line in found if "import" not in line] == rerun
+
+
+def test_mutants_one_after_another_in_one_kernel_measure_what_each_would_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    mutated = {
+        "steep": (lines(("rate = 2", "rate = 7")), ("a", "c")),
+        "long": (lines(("draw(3)", "draw(4)"), ("append(5)", "append(1)")), ("a", "b", "c")),
+        "other": (lines(("[seed]", "[seed, seed]"), ("sum(out)", "max(out)")), ("a", "b")),
+        "none": (BASE, ("a", "b", "c")),
+    }
+
+    def notebook(code: str) -> Any:
+        return new_notebook(cells=[new_code_cell(line) for line in code.strip().split("\n")])
+
+    found: dict[str, Any] = {}
+    kernel: dict[str, Any] = {"claim": lambda name, x: found.update({name: copy.copy(x)})}
+    monkeypatch.setitem(sys.modules, "claims", SimpleNamespace(claim=kernel["claim"]))
+    exec(BASE, kernel)
+    whole = {name: (notebook(code), ids) for name, (code, ids) in mutated.items()}
+    for cell, (code, ids) in zip(
+        slices.trials(notebook(BASE), whole), mutated.values(), strict=True
+    ):
+        found.clear()
+        exec(cell.source, kernel)
+        inside = dict(found)
+        exec(code, {})
+        assert inside == {name: found[name] for name in ids}, cell.metadata
 
 
 def test_a_claim_that_no_cell_names_is_an_error() -> None:
     with pytest.raises(ToolError, match="no cell names the claim a"):
-        slices.needed([], ("a",))
+        slices.again([], ("a",), {})
 
 
 @pytest.mark.slow
 @pytest.mark.nightly
-@pytest.mark.parametrize(("name", "mutant"), sorted({pair(c) for c in mutants.wanted(ROOT)}))
-def test_a_cut_run_measures_what_the_whole_run_measures(
+@pytest.mark.parametrize(("name", "mutant"), sorted({pair(c) for c in EVERY}))
+def test_a_mutant_after_the_chapter_measures_what_its_whole_run_measures(
     name: str, mutant: str, tmp_path: Path
 ) -> None:
-    ids = tuple(c["id"] for c in mutants.wanted(ROOT) if pair(c) == (name, mutant))
     for path in (ROOT / "book", ROOT / "fltutils", *ROOT.glob("requirements*.txt")):
         (tmp_path / path.name).symlink_to(path)  # a root alone: two runs in one tree collide
+    ids = {c["id"] for c in EVERY if pair(c) == (name, mutant)}
+    tasks = [
+        Task(name, {}, tmp_path / "after", trials=mutants.trials(ROOT, name)),
+        Task(name, {}, tmp_path / "whole", mutant),
+    ]
+    assert not execute.failures(execute.run_all(tmp_path, tasks, 1))
     records = []
-    for some in ((), ids):
-        folder = tmp_path / str(len(some))
-        task = Task(name, {"mutant": mutant}, folder, some)
-        assert not execute.failures(execute.run_all(tmp_path, [task], 1))
-        found = claims.emitted(claims.stored(tmp_path, name, folder), claims.CLAIM)
-        records.append({claim["id"]: claim for _, claim in found if claim["id"] in ids})
+    for folder, which in (("after", mutant), ("whole", "")):
+        nb = claims.stored(tmp_path, name, tmp_path / folder)
+        found = [claim for _, claim in claims.emitted(nb, claims.CLAIM, which)]
+        records.append({claim["id"]: claim for claim in found if claim["id"] in ids})
     assert records[0] == records[1]
-    assert set(records[1]) == set(ids)
+    assert set(records[1]) == ids
