@@ -6,7 +6,7 @@ import copy
 import difflib
 import re
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import nbformat
@@ -20,6 +20,7 @@ from tools.files import ToolError, write_if_changed
 from tools.labels import Book, cell_lines, figure, read_book
 from tools.names import GLUE
 from tools.plain import Page, caption, convert, path, references
+from tools.site import stored
 
 ADDRESS = re.compile(r'(?m)^SOURCE = os\.environ\.get\("FLTUTILS_SOURCE", ".*"\)$')
 HIDDEN = {
@@ -143,25 +144,10 @@ def executed_chapter(root: Path, name: str) -> NotebookNode:
     return graft(source, executed)
 
 
-def committed_chapter(root: Path, name: str) -> NotebookNode:
-    """The chapter's present prose with the outputs of the committed notebook, if code agrees."""
-    path = root / "book" / f"{name}.ipynb"
-    if not path.exists():
-        raise ToolError(f"book/{name}.ipynb is missing: run `make book`")
-    nb = readers.read_notebook(path)
-    nb.cells = [cell for cell in nb.cells if "install" not in book.tags(cell)]
-    source = book.read_source(root, name)
-    if [c.source for c in book.code_cells(nb)] != [c.source for c in book.code_cells(source)]:
-        raise ToolError(f"book/{name}.ipynb is stale, its code differs: run `make book`")
-    return graft(source, nb)
-
-
-def derived(
-    root: Path, names: list[str], outputs: Callable[[Path, str], NotebookNode]
-) -> Iterator[tuple[str, NotebookNode]]:
+def derived(root: Path, names: list[str], committed: bool) -> Iterator[tuple[str, NotebookNode]]:
     """Each chapter with its portable notebook; every fault of every chapter in one error."""
-    ran = {name: outputs(root, name) for name in names}
-    shared = read_book(root, committed=outputs is committed_chapter)
+    ran = {n: stored(root, n, True) if committed else executed_chapter(root, n) for n in names}
+    shared = read_book(root, committed)
     found = []
     for name in names:
         try:
@@ -201,7 +187,7 @@ def check(root: Path, names: list[str]) -> None:
     Its outputs are nbval's to check: it runs the committed code and compares.
     """
     stale = []
-    for name, nb in derived(root, names, committed_chapter):
+    for name, nb in derived(root, names, committed=True):
         # Through text and back: joined lines, plain types, as in the committed file.
         fresh = nbformat.reads(nbformat.writes(nb), as_version=4)
         committed = readers.read_notebook(root / "book" / f"{name}.ipynb")
@@ -213,7 +199,7 @@ def check(root: Path, names: list[str]) -> None:
 
 def write(root: Path, names: list[str]) -> None:
     """Write the portable notebooks that changed."""
-    for name, nb in derived(root, names, executed_chapter):
+    for name, nb in derived(root, names, committed=False):
         text = nbformat.writes(nb) + "\n"
         state = write_if_changed(root / "book" / f"{name}.ipynb", text)
         print(f"book/{name}.ipynb: {'written' if state else 'unchanged'}")
