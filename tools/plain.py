@@ -81,7 +81,7 @@ def cite(page: Page, content: str, line: int, form: str) -> str:
             continue
         if key not in page.cited:
             page.cited.append(key)
-        shown.append(work.textual() if form == "t" else work.plain())
+        shown.append(work.words(form == "t"))
     return ", ".join(shown) if form == "t" else f"({'; '.join(shown)})"
 
 
