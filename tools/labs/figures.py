@@ -35,15 +35,12 @@ def figure(config: dict[str, Any], run: dict[str, Any], ink: dict[str, str]) -> 
     """The plots of a lab at its defaults, as PNG."""
     plots = config["plots"]
     plt.rcParams.update({
-        "text.color": ink["ink"], "axes.edgecolor": ink["ink"],
-        "axes.labelcolor": ink["ink"], "xtick.color": ink["ink"], "ytick.color": ink["ink"],
-        "font.size": 9, "axes.spines.top": False,
-        "axes.spines.right": False,
+        "text.color": ink["ink"], "axes.edgecolor": ink["ink"], "axes.labelcolor": ink["ink"],
+        "xtick.color": ink["ink"], "ytick.color": ink["ink"],
+        "font.size": 9, "axes.spines.top": False, "axes.spines.right": False,
     })  # fmt: skip
-    width = max(5.0, 3 * len(plots))
-    fig, axes = plt.subplots(
-        1, len(plots), figsize=(width, 2.9), layout="constrained", squeeze=False
-    )
+    size = max(5.0, 3 * len(plots)), 2.9
+    fig, axes = plt.subplots(1, len(plots), figsize=size, layout="constrained", squeeze=False)
     for ax, plot in zip(axes[0], plots, strict=True):
         top = max((level["at"] for level in plot.get("levels", [])), default=0.0)
         for curve in plot["curves"]:
