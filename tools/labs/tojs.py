@@ -127,8 +127,7 @@ class Compiler:
             return Value(shape, at)
         found = self.probe(x)
         if not found or found[1] != 0 or not whole(x.shape, found[2]):
-            found = self.probe(self.materialise(x))
-        assert found
+            found = self.strided(self.materialise(x))
         return self.load(found[0], shape)
 
     def reduce(self, op: str, x: Value, dims: Sequence[int] | None, shape: Index) -> Value:
