@@ -1,7 +1,7 @@
 """What can be referred to: every label of the book and its number, as Sphinx counts them."""
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -45,8 +45,8 @@ class Book:
     timings: dict[str, int]
     citations: dict[str, Citation]
     md: MarkdownIt
-    titles: dict[str, str] = field(default_factory=dict)
-    labels: dict[str, Label] = field(default_factory=dict)
+    titles: dict[str, str]
+    labels: dict[str, Label]
 
 
 def cell_lines(root: Path, name: str) -> list[int]:
