@@ -24,9 +24,9 @@ from tools.site import stored
 
 ADDRESS = re.compile(r'(?m)^SOURCE = os\.environ\.get\("FLTUTILS_SOURCE", ".*"\)$')
 HIDDEN = {
-    "hide-input": {"source_hidden": True},
-    "hide-output": {"outputs_hidden": True},
-    "hide-cell": {"source_hidden": True, "outputs_hidden": True},
+    "hide-input": ("source_hidden",),
+    "hide-output": ("outputs_hidden",),
+    "hide-cell": ("source_hidden", "outputs_hidden"),
 }
 PATHS = re.compile(
     r"(?<![\w.:/-])/(?:home|root|tmp|Users|usr|var|opt|mnt)/[^\s<>]+|\b0x[0-9a-f]{8,}\b"
@@ -60,17 +60,10 @@ def install_cell(source: str) -> NotebookNode:
     return new_code_cell(INSTALL.format(source=source), metadata={"tags": ["install"]})
 
 
-def outputs(nb: NotebookNode) -> Iterator[NotebookNode]:
-    """Every output of a notebook."""
-    for cell in nb.cells:
-        if cell.cell_type == "code":
-            yield from cell.outputs
-
-
 def glue_values(nb: NotebookNode) -> dict[str, str]:
     """The values the chapter's cells glued, by name."""
     values = {}
-    for output in outputs(nb):
+    for output in (output for cell in book.code_cells(nb) for output in cell.outputs):
         name = output.get("metadata", {}).get("scrapbook", {}).get("name")
         if name and GLUE + "text/plain" in output.data:
             values[name] = str(ast.literal_eval(output.data[GLUE + "text/plain"]))
@@ -91,14 +84,10 @@ def machine(root: Path, cell: NotebookNode) -> Iterator[str]:
 
 def plain_code(cell: NotebookNode) -> NotebookNode:
     """A code cell with its tags, hidden parts in the form Jupyter and Colab understand."""
-    metadata: dict[str, object] = {}
-    if tags := book.tags(cell):
-        metadata["tags"] = tags
-    hidden = {name: True for tag in tags for name in HIDDEN.get(tag, {})}
-    if hidden:
-        metadata["jupyter"] = hidden
-    if "source_hidden" in hidden:
-        metadata["cellView"] = "form"
+    tags = book.tags(cell)
+    hidden = {name: True for tag in tags for name in HIDDEN.get(tag, ())}
+    view = "form" if "source_hidden" in hidden else ""  # Colab's word for it
+    metadata = {k: v for k, v in [("tags", tags), ("jupyter", hidden), ("cellView", view)] if v}
     return new_code_cell(cell.source, metadata=metadata, outputs=copy.deepcopy(cell.outputs))
 
 
@@ -161,11 +150,10 @@ def derived(root: Path, names: list[str], committed: bool) -> Iterator[tuple[str
 def comparable(nb: NotebookNode) -> list[str]:
     """Lines to compare: no address, and no outputs, which are the same by construction."""
     nb = copy.deepcopy(nb)
-    for cell in nb.cells:
+    for cell in book.code_cells(nb):
         if cell.id == "install":
             cell.source = ADDRESS.sub("SOURCE = …", cell.source)
-        if cell.cell_type == "code":
-            cell.outputs = []
+        cell.outputs = []
     return str(nbformat.writes(nb)).split("\n")
 
 
@@ -195,6 +183,7 @@ def check(root: Path, names: list[str]) -> None:
             stale.append(f"book/{name}.ipynb is stale; run `make book` and commit it\n{diff}")
     if stale:
         raise ToolError("\n\n".join(stale))
+    print(f"{len(names)} notebooks are what their sources give")
 
 
 def write(root: Path, names: list[str]) -> None:
@@ -213,8 +202,4 @@ def main(argv: list[str]) -> None:
     args = parser.parse_args(argv)
     root = Path.cwd()
     names = book.chosen(root, args.chapters)
-    if args.check:
-        check(root, names)
-        print(f"{len(names)} notebooks are what their sources give")
-    else:
-        write(root, names)
+    (check if args.check else write)(root, names)
