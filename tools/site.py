@@ -112,17 +112,16 @@ def swap(new: Path, place: Path) -> None:
 
 def build(root: Path, committed: bool = False) -> Path:
     """Render the site from the last run, or from the committed notebooks."""
-    names = chapters.chapters(root)
+    names, work, place = chapters.chapters(root), root / "_build/.site", root / "_build/html"
     claims.collect(root, committed=committed)
     fill_cache(root, names, committed)
-    work = root / "_build" / ".site"
     run_sphinx(root, work)
-    fresh = work / "_build" / "html"
+    fresh = work / "_build/html"
     downloads(root, names, fresh)
     lighten(fresh)
-    swap(fresh, root / "_build" / "html")
+    swap(fresh, place)
     shutil.rmtree(work)
-    return root / "_build" / "html"
+    return place
 
 
 def main(argv: list[str]) -> int:
