@@ -9,6 +9,7 @@ import sys
 from typing import Any
 
 import matplotlib
+import numpy as np
 
 matplotlib.use("agg")
 import matplotlib.pyplot as plt
@@ -24,11 +25,6 @@ INKS = {
     ".dark": {"ink": "#e6edf3", "a": "#63b8f2", "b": "#f2a154", "c": "#43cf9f", "d": "#df9bd0"},
 }
 LINES = {"theory": ":", "dashed": "--", "solid": "-"}
-
-
-def flat(curve: list[Any]) -> list[float]:
-    """The entries of a curve, whether of numbers or of vectors."""
-    return [v for row in curve for v in row] if isinstance(curve[0], list) else curve
 
 
 def figure(config: dict[str, Any], run: dict[str, Any], ink: dict[str, str]) -> bytes:
@@ -50,7 +46,7 @@ def figure(config: dict[str, Any], run: dict[str, Any], ink: dict[str, str]) -> 
                 pick = [i for i, v in enumerate(run["curves"][group][0]) if v == value]
                 y = [[row[i] for i in pick] for row in y]
             if line != "theory":
-                top = max(top, *flat(y))
+                top = max(top, np.max(y))
             drawn = ax.plot(run["times"], y, LINES[line], color=ink[curve.get("color", "a")],
                             lw=0.6 if isinstance(y[0], list) else 1.5)  # fmt: skip
             if drawn:
