@@ -4,7 +4,6 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import accumulate
-from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
@@ -343,8 +342,3 @@ def references(page: Page) -> str:
     works = [page.shared.citations[key] for key in page.cited]
     works.sort(key=lambda w: (w.authors, w.year))
     return "\n".join(["## References", "", *(f"- {w.line}" for w in works)]) if works else ""
-
-
-def path(page: Page) -> Path:
-    """The page's file as messages name it."""
-    return Path("book", f"{page.name}.md")

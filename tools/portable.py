@@ -19,7 +19,7 @@ from tools.execute import cache_key, count_cells, graft, last_run
 from tools.files import ToolError, write_if_changed
 from tools.labels import Book, cell_lines, figure, read_book
 from tools.names import GLUE
-from tools.plain import Page, caption, convert, path, references
+from tools.plain import Page, caption, convert, references
 from tools.site import stored
 
 ADDRESS = re.compile(r'(?m)^SOURCE = os\.environ\.get\("FLTUTILS_SOURCE", ".*"\)$')
@@ -95,8 +95,8 @@ def portable(shared: Book, name: str, executed: NotebookNode) -> NotebookNode:
     """The portable form of an executed chapter; every fault of its prose in one error."""
     page = Page(shared, name, glue_values(executed))
     cells: list[NotebookNode] = []
-    lines = cell_lines(shared.root, name)
-    shared.md.parse(readers.text(shared.root / path(page)), page.env)  # footnotes stand anywhere
+    path, lines = f"book/{name}.md", cell_lines(shared.root, name)
+    shared.md.parse(readers.text(shared.root / path), page.env)  # footnotes stand anywhere
     for cell, line in zip(executed.cells, lines, strict=True):
         if cell.cell_type == "markdown":
             text = convert(page, cell.source, line)
@@ -113,7 +113,7 @@ def portable(shared: Book, name: str, executed: NotebookNode) -> NotebookNode:
     if text := references(page):
         cells.append(new_markdown_cell(text))
     if page.found:
-        raise ToolError("\n".join(f"{path(page)}:{line}: {what}" for line, what in page.found))
+        raise ToolError("\n".join(f"{path}:{line}: {what}" for line, what in page.found))
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
     metadata = {"kernelspec": kernel, "language_info": {"name": "python"}}
     nb = nbformat.v4.new_notebook(cells=cells, metadata=metadata)
