@@ -12,7 +12,7 @@ export OPENBLAS_NUM_THREADS := 1
 export PYTHONUTF8 := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help env node book site serve check test nightly fresh mutants mutation bench timings clean
+.PHONY: help env node book site serve check test nightly fresh mutants margins history mutation bench timings clean
 .SUFFIXES:
 
 help:  ## list these targets
@@ -38,6 +38,12 @@ fresh: env  ## execute the book at another seed into _build/fresh/SEED (SEED=n)
 
 mutants: env  ## run every claim under its mutant: each must fail
 	@$(PY) -m tools mutants
+
+margins: env  ## run changed chapters at ten seeds that their code draws
+	@$(PY) -m tools margins
+
+history: env  ## add the runs of `make fresh` to _build/history/margins.jsonl
+	@$(PY) -m tools margins --append _build/history/margins.jsonl
 
 mutation: env  ## change fltutils at every place: how many changes a test notices
 	@$(PY) -m tools mutation

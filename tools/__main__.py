@@ -20,6 +20,7 @@ COMMANDS = {
     "site": "render _build/html",
     "fresh": "run the book at another seed and compare every verdict",
     "mutants": "run every claim under its mutant: it must fail",
+    "margins": "write book/margins.json: every claim at ten seeds drawn from its chapter's code",
     "mutation": "write book/mutation.json: how many changes of fltutils a test notices",
     "node": "install the node packages of tests/site",
     "publish": "write the notebooks of the branch that Colab reads",

@@ -14,9 +14,15 @@ from sphinx.util.docutils import SphinxDirective, SphinxRole
 from tools import readers
 from tools.claims import SOURCES
 from tools.claims import register as claims_register
-from tools.files import ToolError
+from tools.files import ToolError, read_derived
 
 HEADS = ("Verdict", "Claim", "Predicted", "Measured", "Margin", "Runs")
+KINDS = {
+    "theorem": "Theorem",
+    "identity": "Identity: true by algebra",
+    "own": "The book's own",
+    "limit": "Where a theorem ends",
+}
 VERDICTS = {"holds": "✓ holds", "fails": "✗ fails", "planned": "○ planned"}
 SHOWN_PACKAGES = ("torch", "numpy", "matplotlib", "papermill", "jupyter-book", "sphinx", "myst-nb")
 
@@ -103,11 +109,21 @@ def plain(text: str) -> list[nodes.Node]:
     return [nodes.paragraph("", text)]
 
 
-def margin(claim: dict[str, Any]) -> str:
-    """Distance from the bound, in standard errors; without a spread it is exact."""
+def margin(claim: dict[str, Any], seeds: dict[str, Any]) -> str:
+    """Distance from the bound, in standard errors, and the least at fresh seeds."""
     if claim["margin"] is None:
         return "exact" if claim["verdict"] == "holds" else "none"
-    return f"{claim['margin']:.3g}"
+    seen = [value for value in seeds.values() if isinstance(value, int | float)]
+    more = f", at {len(seeds)} fresh seeds {min(seen):.3g} or more" if seen else ""
+    return f"{claim['margin']:.3g}{more}"
+
+
+def kind(claim: dict[str, Any]) -> str:
+    """What sort of claim it is, and which theories it tells apart, with what they would give."""
+    rivals = [f"{rival['name']} ({rival['value']:.3g})" for rival in claim["rivals"]]
+    return ". ".join(
+        [KINDS[claim["kind"]], *(["Told apart from: " + "; ".join(rivals)] * bool(rivals))]
+    )
 
 
 class ClaimsLedger(GeneratedPart):
@@ -117,6 +133,7 @@ class ClaimsLedger(GeneratedPart):
         """Counts, then a table for each chapter, then the planned claims."""
         claims = needed(self.book.parent / "_build" / "claims.json", "make book")
         register = {c["id"]: c for c in claims_register(self.book.parent)}
+        self.margins: dict[str, Any] = read_derived(self.book / "margins.json", {})
         counts = Counter(c["verdict"] for c in claims)
         summary = nodes.bullet_list(classes=["verdict-counts"])
         for verdict in VERDICTS:
@@ -135,7 +152,8 @@ class ClaimsLedger(GeneratedPart):
     def entry(self, claim: dict[str, Any], entry: dict[str, Any]) -> list[list[nodes.Node]]:
         """A row: the verdict and the statement, and where the claim ran what was found."""
         badged = nodes.paragraph("", "", badge(claim["verdict"]))
-        found = [claim["predicted"], claim["measured"], margin(claim), claim["seeds"]]
+        seeds = self.margins.get(claim["chapter"], {}).get("claims", {}).get(claim["id"], {})
+        found = [claim["predicted"], claim["measured"], margin(claim, seeds), claim["seeds"]]
         shown = [] if claim["verdict"] == "planned" else [plain(str(value)) for value in found]
         return [[badged], self.statement(claim, entry), *shown]
 
@@ -151,7 +169,10 @@ class ClaimsLedger(GeneratedPart):
         source.children[0] += [nodes.Text(". "), name]
         reason = entry.get("reason", "") if claim["verdict"] == "fails" else ""
         why = self.markdown(f"*Why it fails here.* {reason}") if reason else []
-        return [*self.markdown(claim["statement"]), *why, source]
+        if claim["verdict"] == "planned":
+            return [*self.markdown(claim["statement"]), source]
+        faced = nodes.paragraph("", kind(claim), classes=["rivals"])
+        return [*self.markdown(claim["statement"]), *why, faced, source]
 
 
 def badge(verdict: str, before: str = "") -> nodes.inline:

@@ -18,6 +18,7 @@ WRITERS = {
     ("publish", "notebooks"): {"contents": "write"},
     ("publish", "deploy"): {"pages": "write", "id-token": "write"},
     ("nightly", "report"): {"issues": "write"},
+    ("nightly", "history"): {"actions": "read"},
 }
 
 

@@ -1,0 +1,101 @@
+"""Every claim at ten seeds that nobody chose: the chapter's code draws them, new code new ones."""
+
+import argparse
+import ast
+import json
+from pathlib import Path
+from typing import Any
+
+from tools import address, claims, execute, readers, slices
+from tools import chapters as book
+from tools.execute import Task
+from tools.files import ToolError, digest, read_derived, write_atomic, write_json
+
+SEEDS = 10
+STORE = "book/margins.json"
+
+
+def form(root: Path, name: str) -> str:
+    """A digest of a chapter's code, however it is laid out."""
+    code = slices.statements(book.read_source(root, name))
+    return digest([ast.unparse(statement) for statement in code])
+
+
+def drawn(code: str) -> list[int]:
+    """The seeds of a chapter with this code."""
+    return [int(digest([code, str(i)])[:8], 16) % 10**6 + 1 for i in range(SEEDS)]
+
+
+def stale(root: Path) -> list[str]:
+    """The chapters that were not measured at their present code's seeds."""
+    stored: dict[str, Any] = read_derived(root / STORE, {})
+    return [n for n in book.chapters(root) if stored.get(n, {}).get("code") != form(root, n)]
+
+
+def measure(root: Path, names: list[str], jobs: int | None) -> dict[str, Any]:
+    """The margins of these chapters at their ten seeds, stored beside those of the others."""
+    forms = {name: form(root, name) for name in names}
+    folder = root / "_build/margins"
+    tasks = [
+        Task(name, {"seed": seed}, folder / str(seed))
+        for name, code in forms.items()
+        for seed in drawn(code)
+    ]
+    if execute.report(execute.run_all(root, tasks, jobs)):
+        raise ToolError("a chapter does not run at a fresh seed")
+    stored: dict[str, Any] = read_derived(root / STORE, {})
+    for name, code in forms.items():
+        found: dict[str, Any] = {}
+        for seed in drawn(code):
+            nb = claims.stored(root, name, folder / str(seed))
+            verdicts = claims.verdicts(nb)
+            for _, record in claims.emitted(nb, claims.CLAIM):
+                verdict = verdicts[record["id"]]  # null: all runs agree
+                value = record["margin"] if verdict == "holds" else verdict
+                found.setdefault(record["id"], {})[str(seed)] = value
+        stored[name] = {"code": code, "claims": found}
+    kept = {name: stored[name] for name in book.chapters(root) if name in stored}
+    write_json(root / STORE, kept)
+    return kept
+
+
+def fallen(root: Path, stored: dict[str, Any]) -> list[str]:
+    """The claims that some seed did not find as they are registered."""
+    wanted = {claim["id"]: claims.expected(claim) for claim in claims.register(root)}
+    return [
+        f"{name} (book/{chapter}.md) {value} at seed {seed}"
+        for chapter, entry in stored.items()
+        for name, seeds in entry["claims"].items()
+        for seed, value in seeds.items()
+        if (value if isinstance(value, str) else "holds") != wanted.get(name)
+    ]
+
+
+def append(root: Path, path: Path) -> None:
+    """Add a line to a history for each run at a fresh seed: commit, seed, margins."""
+    lines = path.read_text() if path.exists() else ""
+    for table in sorted((root / "_build/fresh").glob("*/claims.json")):
+        found = {row["id"]: row["margin"] for row in readers.read_json(table)}
+        line = {"commit": address.git(root, "rev-parse", "HEAD"), "seed": int(table.parent.name)}
+        lines += json.dumps(line | {"margins": found}, sort_keys=True) + "\n"
+    write_atomic(path, lines)
+
+
+def main(argv: list[str]) -> int:
+    """Measure what is stale, or add to a history; 1 where a claim falls."""
+    parser = argparse.ArgumentParser(prog="python -m tools margins")
+    parser.add_argument("chapters", nargs="*", help="those whose code has changed by default")
+    parser.add_argument("--jobs", type=int)
+    parser.add_argument("--append", type=Path, help="add the runs of `fresh` to this history")
+    args = parser.parse_args(argv)
+    root = Path.cwd()
+    if args.append:
+        append(root, args.append)
+        return 0
+    names = book.chosen(root, args.chapters) if args.chapters else stale(root)
+    stored = measure(root, names, args.jobs)
+    wrong = fallen(root, stored)
+    print(
+        "\n".join(wrong) or f"margins: {len(names)} chapters measured, every verdict as it should"
+    )
+    return 1 if wrong else 0
