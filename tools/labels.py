@@ -149,14 +149,9 @@ def read_book(root: Path, committed: bool = False) -> Book:
         titles = {page: words(title) for page, title in env.titles.items()}
         known = {"key": key, "titles": titles, "labels": all_labels(env, trees)}
         write_json(store, known)
-    return Book(
-        root,
-        book.pages(root),
-        book.chapters(root),
-        read_derived(root / "book/macros.json", {}),
-        read_derived(root / "book/timings.json", {}),
-        citations(root / "book/references.bib"),
-        parser(root),
-        known["titles"],
-        {name: Label(*entry) for name, entry in known["labels"].items()},
-    )
+    macros: dict[str, str] = read_derived(root / "book/macros.json", {})
+    timings: dict[str, int] = read_derived(root / "book/timings.json", {})
+    labels = {name: Label(*entry) for name, entry in known["labels"].items()}
+    works, titles = citations(root / "book/references.bib"), known["titles"]
+    pages, ran = book.pages(root), book.chapters(root)
+    return Book(root, pages, ran, macros, timings, works, parser(root), titles, labels)
