@@ -157,18 +157,6 @@ def comparable(nb: NotebookNode) -> list[str]:
     return str(nbformat.writes(nb)).split("\n")
 
 
-def difference(committed: NotebookNode, fresh: NotebookNode, name: str) -> str:
-    """The head of the difference between two notebooks; empty where they agree."""
-    diff = difflib.unified_diff(
-        comparable(committed), comparable(fresh),
-        f"book/{name}.ipynb (committed)", f"book/{name}.ipynb (from book/{name}.md)",
-        n=1, lineterm="",
-    )  # fmt: skip
-    lines = [line[:160] for line in diff]
-    more = [f"… {len(lines) - 40} lines more"] if len(lines) > 40 else []
-    return "\n".join(lines[:40] + more)
-
-
 def check(root: Path, names: list[str]) -> None:
     """Raise where a committed notebook's prose or code is not what its source gives.
 
@@ -179,8 +167,13 @@ def check(root: Path, names: list[str]) -> None:
         # Through text and back: joined lines, plain types, as in the committed file.
         fresh = nbformat.reads(nbformat.writes(nb), as_version=4)
         committed = readers.read_notebook(root / "book" / f"{name}.ipynb")
-        if diff := difference(committed, fresh, name):
-            stale.append(f"book/{name}.ipynb is stale; run `make book` and commit it\n{diff}")
+        file, old, new = f"book/{name}.ipynb", comparable(committed), comparable(fresh)
+        heads = f"{file} (committed)", f"{file} (from book/{name}.md)"
+        lines = difflib.unified_diff(old, new, *heads, n=1, lineterm="")
+        if diff := [line[:160] for line in lines]:
+            more = [f"… {len(diff) - 40} lines more"] if len(diff) > 40 else []
+            head = f"{file} is stale; run `make book` and commit it"
+            stale.append("\n".join([head, *diff[:40], *more]))
     if stale:
         raise ToolError("\n\n".join(stale))
     print(f"{len(names)} notebooks are what their sources give")
