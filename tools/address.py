@@ -34,8 +34,7 @@ def remote(root: Path) -> str | None:
 
 def repository(root: Path) -> str | None:
     """The book's https address: GITHUB_REPOSITORY, else the git remote, else pyproject.toml."""
-    name = os.environ.get("GITHUB_REPOSITORY") or remote(root)
-    if name:
+    if name := os.environ.get("GITHUB_REPOSITORY") or remote(root):
         return f"https://github.com/{name}"
     urls = project(root).get("urls", {})
     address = urls.get("Repository") if isinstance(urls, dict) else None
@@ -49,11 +48,9 @@ def reference(root: Path) -> str:
 
 def source(root: Path) -> str:
     """What pip installs the helper package from; empty while the address is unknown."""
-    address = repository(root)
-    return f"git+{address}@{reference(root)}" if address else ""
+    return f"git+{address}@{reference(root)}" if (address := repository(root)) else ""
 
 
 def main(argv: list[str]) -> None:
     """Print both."""
-    root = Path.cwd()
-    print(repository(root) or "unknown", reference(root))
+    print(repository(Path.cwd()) or "unknown", reference(Path.cwd()))

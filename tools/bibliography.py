@@ -20,16 +20,9 @@ class Citation:
     link: str
     line: str
 
-    def textual(self) -> str:
-        """Kou et al. (2023)."""
-        return self.linked(f"{self.authors} ({self.year})")
-
-    def plain(self) -> str:
-        """Kou et al., 2023."""
-        return self.linked(f"{self.authors}, {self.year}")
-
-    def linked(self, text: str) -> str:
-        """Text as a link to the work."""
+    def words(self, textual: bool) -> str:
+        """Kou et al. (2023), or Kou et al., 2023; a link where there is one."""
+        text = f"{self.authors} ({self.year})" if textual else f"{self.authors}, {self.year}"
         return f"[{text}]({self.link})" if self.link else text
 
 
@@ -41,12 +34,6 @@ def decode(latex: str) -> str:
 def surname(person: Person) -> str:
     """The family name, with its particle."""
     return decode(" ".join([*person.prelast_names, *person.last_names]))
-
-
-def full_name(person: Person) -> str:
-    """Initials and family name."""
-    names = [decode(name) for name in [*person.first_names, *person.middle_names]]
-    return " ".join([*(f"{name[0]}." for name in names if name), surname(person)])
 
 
 def joined(names: list[str]) -> str:
@@ -68,12 +55,16 @@ def citation(entry: Entry) -> Citation:
     """An entry of the bibliography in plain words."""
     persons = entry.persons.get("author") or entry.persons.get("editor") or []
     short = [surname(person) for person in persons]
+    names = [
+        " ".join([*(f"{decode(n)[0]}." for n in p.first_names + p.middle_names if decode(n)), last])
+        for p, last in zip(persons, short, strict=True)
+    ]
     authors = joined(short) if len(short) < 3 else f"{short[0]} et al."
     year = str(entry.fields.get("year", "n.d."))
     venues = ("journal", "booktitle", "school", "publisher", "howpublished")
     venue = next((decode(entry.fields[name]) for name in venues if name in entry.fields), "")
     title = decode(entry.fields.get("title", "")).rstrip(".")
-    parts = [f"{joined([full_name(p) for p in persons])} ({year}). *{title}*."]
+    parts = [f"{joined(names)} ({year}). *{title}*."]
     parts += [f"{venue}."] if venue else []
     address = link(entry)
     parts += [f"[{address.removeprefix('https://')}]({address})"] if address else []

@@ -13,10 +13,8 @@ DERIVED = {".pyc"}
 
 def inputs(root: Path) -> list[Path]:
     """Every file the site is made from, in a fixed order."""
-    found: list[Path] = []
-    for name in SITE_INPUTS:
-        place = root / name
-        found += [place] if place.is_file() else [p for p in place.rglob("*") if p.is_file()]
+    places = [root / name for name in SITE_INPUTS]
+    found = [path for place in places for path in (place, *place.rglob("*")) if path.is_file()]
     found += [root / "_build/executed" / f"{name}.ipynb" for name in book.chapters(root)]
     return sorted(path for path in found if path.suffix not in DERIVED)
 

@@ -4,7 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from tools.files import ToolError
@@ -44,34 +44,23 @@ def quietly(*command: str) -> None:
     subprocess.run(command, stdout=sys.stderr, check=False)
 
 
-def install_playwrights() -> None:
-    """Ask Playwright for its browser (with its system libraries where we may)."""
-    extra = ["--with-deps"] if os.geteuid() == 0 and shutil.which("apt-get") else []
+def install() -> Iterator[str]:
+    """Ask Playwright for its browser, then the system's package manager, which takes root."""
+    root = os.geteuid() == 0 and shutil.which("apt-get")
+    extra = ["--with-deps"] if root else []
     quietly(sys.executable, "-m", "playwright", "install", *extra, "chromium")
-
-
-def install_packaged() -> None:
-    """Ask the system's package manager, which takes root."""
-    if os.geteuid() == 0 and shutil.which("apt-get"):
+    yield playwrights()
+    if root:
         quietly("apt-get", "update")
         quietly("apt-get", "install", "--yes", "--no-install-recommends", "chromium")
-
-
-def attempts() -> Iterator[tuple[Callable[[], None], Callable[[], str]]]:
-    """What to do, then where to look, in order."""
-    yield lambda: None, existing
-    yield lambda: None, playwrights
-    yield install_playwrights, playwrights
-    yield install_packaged, existing
+        yield existing()
 
 
 def main(argv: list[str]) -> None:
     """Print the path of a browser that starts."""
-    for prepare, look in attempts():
-        prepare()
-        if path := look():
-            print(path)
-            return
+    if path := existing() or playwrights() or next(filter(None, install()), ""):
+        print(path)
+        return
     raise ToolError(
         "no Chromium here and none could be installed; install Chromium or Chrome, or set"
         " CHROMIUM_PATH to one"

@@ -17,15 +17,14 @@ FILE = Path("_build/clock.json")
 
 def table(stages: list[dict[str, Any]]) -> str:
     """Seconds and share of every stage, CPU seconds beside them."""
-    total = sum(stage["seconds"] for stage in stages)
-    cpu = sum(stage["cpu_seconds"] for stage in stages)
-    rows = [*stages, {"stage": "all", "seconds": total, "cpu_seconds": cpu}]
+    seconds, cpu = (sum(stage[key] for stage in stages) for key in ("seconds", "cpu_seconds"))
+    rows = [*stages, {"stage": "all", "seconds": seconds, "cpu_seconds": cpu}]
     width = max(len(row["stage"]) for row in rows)
     lines = [f"{'stage':{width}}  seconds  share  CPU s"]
     for row in rows:
-        seconds, share = row["seconds"], row["seconds"] / total if total else 0.0
-        line = f"{row['stage']:{width}}  {seconds:7.1f}  {share:5.0%}  {row['cpu_seconds']:5.0f}"
-        lines.append(line + ("  FAILED" if row.get("failed") else ""))
+        share = row["seconds"] / seconds if seconds else 0.0
+        line = f"{row['stage']:{width}}  {row['seconds']:7.1f}  {share:5.0%}"
+        lines.append(f"{line}  {row['cpu_seconds']:5.0f}" + "  FAILED" * row.get("failed", False))
     return "\n".join(lines)
 
 
@@ -48,10 +47,8 @@ def main(argv: list[str]) -> int:
             FILE.unlink(missing_ok=True)
         case ["run", name, command]:
             if code := run(name, command):
-                print(
-                    f"\n{table(read_derived(FILE, []))}\n\nmake: stage '{name}' failed",
-                    file=sys.stderr,
-                )
+                times = table(read_derived(FILE, []))
+                print(f"\n{times}\n\nmake: stage '{name}' failed", file=sys.stderr)
                 return code if code > 0 else 128 - code
         case ["end"]:
             print(f"\n{table(read_derived(FILE, []))}")

@@ -64,8 +64,7 @@ def make(root: Path, replace: bool) -> None:
     mark = venv / ".stamp"
     python = venv / "bin" / "python"
     found = version(python)
-    if replace and found != sys.version:
-        found = ""
+    found = "" if replace and found != sys.version else found
     if found and mark.exists() and mark.read_text() == stamp(root, found):
         os.utime(mark)
         return
@@ -82,9 +81,7 @@ def make(root: Path, replace: bool) -> None:
         run(*pip, "--no-deps", "--require-hashes", "--requirement", root / name)
     run(*pip, "--no-deps", "--no-build-isolation", "--editable", root)
     run(python, "-m", "pip", "check")  # --no-deps cannot see that the locks lack a package
-    temporary = mark.with_suffix(".tmp")
-    temporary.write_text(stamp(root, found))
-    os.replace(temporary, mark)
+    mark.write_text(stamp(root, found))  # half of one is none
     print("environment: ready")
 
 

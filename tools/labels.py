@@ -1,7 +1,7 @@
 """What can be referred to: every label of the book and its number, as Sphinx counts them."""
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -45,8 +45,8 @@ class Book:
     timings: dict[str, int]
     citations: dict[str, Citation]
     md: MarkdownIt
-    titles: dict[str, str] = field(default_factory=dict)
-    labels: dict[str, Label] = field(default_factory=dict)
+    titles: dict[str, str]
+    labels: dict[str, Label]
 
 
 def cell_lines(root: Path, name: str) -> list[int]:
@@ -149,14 +149,9 @@ def read_book(root: Path, committed: bool = False) -> Book:
         titles = {page: words(title) for page, title in env.titles.items()}
         known = {"key": key, "titles": titles, "labels": all_labels(env, trees)}
         write_json(store, known)
-    return Book(
-        root,
-        book.pages(root),
-        book.chapters(root),
-        read_derived(root / "book/macros.json", {}),
-        read_derived(root / "book/timings.json", {}),
-        citations(root / "book/references.bib"),
-        parser(root),
-        known["titles"],
-        {name: Label(*entry) for name, entry in known["labels"].items()},
-    )
+    macros: dict[str, str] = read_derived(root / "book/macros.json", {})
+    timings: dict[str, int] = read_derived(root / "book/timings.json", {})
+    labels = {name: Label(*entry) for name, entry in known["labels"].items()}
+    works, titles = citations(root / "book/references.bib"), known["titles"]
+    pages, ran = book.pages(root), book.chapters(root)
+    return Book(root, pages, ran, macros, timings, works, parser(root), titles, labels)

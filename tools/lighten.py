@@ -18,10 +18,7 @@ def trim(site: Path) -> None:
     """Remove what no page asks for."""
     for pattern in UNUSED:
         for path in list(site.glob(pattern)):
-            if path.is_dir():
-                shutil.rmtree(path)
-            else:
-                path.unlink()
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 def shrink_pictures(site: Path) -> None:
@@ -45,14 +42,10 @@ def texts(site: Path, *suffixes: str) -> str:
 
 def used_icons(site: Path) -> set[int]:
     """Code points of the icons that a page, a script or a rule of its own asks for."""
-    used = set(ICON_NAME.findall(texts(site, ".html", ".js")))
-    styles = texts(site, ".css")
+    used, styles = set(ICON_NAME.findall(texts(site, ".html", ".js"))), texts(site, ".css")
     codes = {ord(sign) for sign in styles if "\ue000" <= sign <= "\uf8ff"}  # the private area
-    for selectors, code in ICON_RULE.findall(styles):
-        names = set(ICON_NAME.findall(selectors))
-        if not names or names & used:
-            codes.add(int(code, 16))
-    return codes
+    rules = [(set(ICON_NAME.findall(names)), code) for names, code in ICON_RULE.findall(styles)]
+    return codes | {int(code, 16) for names, code in rules if not names or names & used}
 
 
 def shrink_icons(site: Path) -> None:

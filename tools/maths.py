@@ -25,23 +25,18 @@ require("readline").createInterface({ input: process.stdin }).on("line", (line) 
 
 def argument(tex: str, start: int) -> tuple[str, int]:
     """The macro argument at `start`, without its braces, and where it ends."""
-    while start < len(tex) and tex[start].isspace():
-        start += 1
+    start += len(tex[start:]) - len(tex[start:].lstrip())
     if start == len(tex):
         raise ValueError("an argument is missing")
     if tex[start] != "{":
         match = COMMAND.match(tex, start)
         end = match.end() if match else start + 1
         return tex[start:end], end
-    depth, end = 0, start
-    while end < len(tex):
-        if tex[end] == "\\":
-            end += 1
-        elif tex[end] in "{}":
-            depth += 1 if tex[end] == "{" else -1
-            if depth == 0:
-                return tex[start + 1 : end], end + 1
-        end += 1
+    depth = 0
+    for sign in re.compile(r"\\.|[{}]", re.DOTALL).finditer(tex, start):
+        depth += {"{": 1, "}": -1}.get(sign[0], 0)
+        if depth == 0:
+            return tex[start + 1 : sign.start()], sign.end()
     raise ValueError("a brace is not closed")
 
 
@@ -80,12 +75,8 @@ def expand(tex: str, macros: dict[str, str], depth: int = 0) -> str:
 def renderer() -> subprocess.Popen[str]:
     """A node that answers one line of JSON for each it reads, and ends when this process does."""
     script = Path(katex.__file__).with_name("katex.min.js")
-    return subprocess.Popen(
-        [binary(), "-e", ANSWER, str(script)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        encoding="utf-8",
-    )
+    command, pipe = [binary(), "-e", ANSWER, str(script)], subprocess.PIPE
+    return subprocess.Popen(command, stdin=pipe, stdout=pipe, encoding="utf-8")
 
 
 @functools.cache

@@ -31,18 +31,17 @@ def prepare(root: Path) -> Path:
     folder = root / "_build/mutation"
     shutil.rmtree(folder, ignore_errors=True)
     for name in COPIED:
-        target = folder / name
-        target.parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
         copy = shutil.copytree if (root / name).is_dir() else shutil.copy
-        copy(root / name, target)
+        copy(root / name, folder / name)
     return folder
 
 
 def run(folder: Path) -> None:
     """Try every change on all cores."""
     plain = {name: text for name, text in os.environ.items() if name != "PYTHONPATH"}
-    command = [str(Path(sys.executable).with_name("mutmut")), "run"]
-    if subprocess.run(command, cwd=folder, env=plain).returncode:
+    mutmut = Path(sys.executable).with_name("mutmut")
+    if subprocess.run([mutmut, "run"], cwd=folder, env=plain).returncode:
         raise ToolError(f"mutmut failed in {folder}")
 
 
@@ -72,15 +71,11 @@ def record(changes: dict[str, str], killed: int, rules: list[dict[str, str]]) ->
     """What is published: `changes` are those that no test noticed; a rule without one is stale."""
     equivalent: dict[str, str] = {}
     for rule in rules:
-        found = [
-            name
-            for name, text in changes.items()
-            if name.startswith(rule["where"]) and re.search(rule["change"], text)
-        ]
+        about = [name for name in changes if name.startswith(rule["where"])]
+        found = [name for name in about if re.search(rule["change"], changes[name])]
         if not found:
-            raise ToolError(
-                f"tools/mutation.toml: no survivor of {rule['where']}: {rule['change']}"
-            )
+            where = f"{rule['where']}: {rule['change']}"
+            raise ToolError(f"tools/mutation.toml: no survivor of {where}")
         equivalent |= dict.fromkeys(found, rule["reason"])
     mutants = killed + len(changes)
     return {
@@ -111,13 +106,10 @@ def main(argv: list[str]) -> None:
     run(folder)
     found = results(folder)
     changes = {name: change(folder, name) for name in found if found[name] not in NOTICED}
-    write_atomic(
-        folder / "survivors.txt",
-        "".join(f"{name}: {found[name]}\n{text}\n\n" for name, text in changes.items()),
-    )
+    told = "".join(f"{name}: {found[name]}\n{text}\n\n" for name, text in changes.items())
+    write_atomic(folder / "survivors.txt", told)
     result = record(changes, len(found) - len(changes), rules)
-    write_json(
-        root / "book/mutation.json", {"commit": address.git(root, "rev-parse", "HEAD"), **result}
-    )
+    commit = {"commit": address.git(root, "rev-parse", "HEAD")}
+    write_json(root / "book/mutation.json", commit | result)
     print(f"mutation: {result['killed']} of {result['mutants']} noticed, score {result['score']}")
     check(result)

@@ -22,8 +22,6 @@ VERBATIM = {
     "math", "code-block", "code", "sourcecode", "raw", "list-table", "bibliography",
     "code-cell", "lab", "tableofcontents", "contents",
 }  # fmt: skip
-
-
 SCRIPT = "a raw <script> is not allowed: write a lab or a directive"
 
 
@@ -77,12 +75,9 @@ def directive(token: Token, line: int) -> Directive | None:
     cell = name == "code-cell"  # its options are YAML, as in a notebook's metadata
     found = parse_directive_text(TestDirective, words, token.content, validate_options=not cell)
     body = "\n".join(found.body).rstrip("\n")
+    wrong = [key for key in found.options if not cell and not re.fullmatch(r"[\w-]+", key)]
     faults = [f"{{{name}}}: {warning.msg}" for warning in found.warnings]
-    faults += [
-        f"{{{name}}}: {key!r} is no option: before the text goes an empty line"
-        for key in found.options
-        if not cell and not re.fullmatch(r"[\w-]+", key)
-    ]
+    faults += [f"{{{name}}}: {k!r} is no option: before the text goes an empty line" for k in wrong]
     at = line + 1 + found.body_offset
     return Directive(name, " ".join(found.arguments), found.options, body, line, at, faults)
 

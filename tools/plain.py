@@ -4,7 +4,6 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import accumulate
-from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
@@ -81,7 +80,7 @@ def cite(page: Page, content: str, line: int, form: str) -> str:
             continue
         if key not in page.cited:
             page.cited.append(key)
-        shown.append(work.textual() if form == "t" else work.plain())
+        shown.append(work.words(form == "t"))
     return ", ".join(shown) if form == "t" else f"({'; '.join(shown)})"
 
 
@@ -122,9 +121,8 @@ def role(page: Page, name: str, content: str, line: int) -> str:
         "glue:text": lambda: value(page, content, line),
         "cpu": lambda: seconds(page, content, line),
     }
-    forms |= dict.fromkeys(
-        ("eq", "ref", "prf:ref", "numref"), lambda: refer(page, target, line, title)
-    )
+    kinds = ("eq", "ref", "prf:ref", "numref")
+    forms |= dict.fromkeys(kinds, lambda: refer(page, target, line, title))
     if name not in forms:
         return page.fault(line, f"unknown role {{{name}}}; known: {', '.join(sorted(forms))}")
     return forms[name]()
@@ -223,16 +221,15 @@ def changes(page: Page, text: str, line: int) -> Iterator[tuple[int, int, str, b
 
 def convert(page: Page, text: str, line: int) -> str:
     """MyST whose first line is number `line` of its file, as plain Markdown."""
-    pieces, piece, place = [], "", 0
+    pieces, place = [""], 0
     for start, end, new, alone in changes(page, text, line):
-        piece += text[place:start]
+        pieces[-1] += text[place:start]
         if alone:
-            pieces += [piece, new]
-            piece = ""
+            pieces += [new, ""]
         else:
-            piece += new
+            pieces[-1] += new
         place = end
-    pieces.append(piece + text[place:])
+    pieces[-1] += text[place:]
     return "\n\n".join(piece.strip("\n") for piece in pieces if piece.strip())
 
 
@@ -328,10 +325,8 @@ def shown(page: Page, block: Directive) -> str:
         alt = " ".join(block.options.get("alt", "").split())
         text = caption(page, block.text, block.options.get("name", ""), block.body_line)
         return f"![{alt}]({block.argument})\n\n{text}"
-    if name == "admonition":
-        return quote(title, body)
-    if name in ADMONITIONS:
-        return quote(name.capitalize(), body)
+    if name in ("admonition", *ADMONITIONS):
+        return quote(title if name == "admonition" else name.capitalize(), body)
     if name == "dropdown":
         return f"<details>\n<summary><b>{title}</b></summary>\n\n{body}\n\n</details>"
     if name == "grid":
@@ -345,10 +340,5 @@ def shown(page: Page, block: Directive) -> str:
 def references(page: Page) -> str:
     """The references cell; empty where nothing is cited."""
     works = [page.shared.citations[key] for key in page.cited]
-    lines = [f"- {work.line}" for work in sorted(works, key=lambda w: (w.authors, w.year))]
-    return "\n".join(["## References", "", *lines]) if lines else ""
-
-
-def path(page: Page) -> Path:
-    """The page's file as messages name it."""
-    return Path("book", f"{page.name}.md")
+    works.sort(key=lambda w: (w.authors, w.year))
+    return "\n".join(["## References", "", *(f"- {w.line}" for w in works)]) if works else ""

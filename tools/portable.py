@@ -6,7 +6,7 @@ import copy
 import difflib
 import re
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import nbformat
@@ -19,13 +19,14 @@ from tools.execute import cache_key, count_cells, graft, last_run
 from tools.files import ToolError, write_if_changed
 from tools.labels import Book, cell_lines, figure, read_book
 from tools.names import GLUE
-from tools.plain import Page, caption, convert, path, references
+from tools.plain import Page, caption, convert, references
+from tools.site import stored
 
 ADDRESS = re.compile(r'(?m)^SOURCE = os\.environ\.get\("FLTUTILS_SOURCE", ".*"\)$')
 HIDDEN = {
-    "hide-input": {"source_hidden": True},
-    "hide-output": {"outputs_hidden": True},
-    "hide-cell": {"source_hidden": True, "outputs_hidden": True},
+    "hide-input": ("source_hidden",),
+    "hide-output": ("outputs_hidden",),
+    "hide-cell": ("source_hidden", "outputs_hidden"),
 }
 PATHS = re.compile(
     r"(?<![\w.:/-])/(?:home|root|tmp|Users|usr|var|opt|mnt)/[^\s<>]+|\b0x[0-9a-f]{8,}\b"
@@ -59,17 +60,10 @@ def install_cell(source: str) -> NotebookNode:
     return new_code_cell(INSTALL.format(source=source), metadata={"tags": ["install"]})
 
 
-def outputs(nb: NotebookNode) -> Iterator[NotebookNode]:
-    """Every output of a notebook."""
-    for cell in nb.cells:
-        if cell.cell_type == "code":
-            yield from cell.outputs
-
-
 def glue_values(nb: NotebookNode) -> dict[str, str]:
     """The values the chapter's cells glued, by name."""
     values = {}
-    for output in outputs(nb):
+    for output in (output for cell in book.code_cells(nb) for output in cell.outputs):
         name = output.get("metadata", {}).get("scrapbook", {}).get("name")
         if name and GLUE + "text/plain" in output.data:
             values[name] = str(ast.literal_eval(output.data[GLUE + "text/plain"]))
@@ -90,14 +84,10 @@ def machine(root: Path, cell: NotebookNode) -> Iterator[str]:
 
 def plain_code(cell: NotebookNode) -> NotebookNode:
     """A code cell with its tags, hidden parts in the form Jupyter and Colab understand."""
-    metadata: dict[str, object] = {}
-    if tags := book.tags(cell):
-        metadata["tags"] = tags
-    hidden = {name: True for tag in tags for name in HIDDEN.get(tag, {})}
-    if hidden:
-        metadata["jupyter"] = hidden
-    if "source_hidden" in hidden:
-        metadata["cellView"] = "form"
+    tags = book.tags(cell)
+    hidden = {name: True for tag in tags for name in HIDDEN.get(tag, ())}
+    view = "form" if "source_hidden" in hidden else ""  # Colab's word for it
+    metadata = {k: v for k, v in [("tags", tags), ("jupyter", hidden), ("cellView", view)] if v}
     return new_code_cell(cell.source, metadata=metadata, outputs=copy.deepcopy(cell.outputs))
 
 
@@ -105,8 +95,8 @@ def portable(shared: Book, name: str, executed: NotebookNode) -> NotebookNode:
     """The portable form of an executed chapter; every fault of its prose in one error."""
     page = Page(shared, name, glue_values(executed))
     cells: list[NotebookNode] = []
-    lines = cell_lines(shared.root, name)
-    shared.md.parse(readers.text(shared.root / path(page)), page.env)  # footnotes stand anywhere
+    path, lines = f"book/{name}.md", cell_lines(shared.root, name)
+    shared.md.parse(readers.text(shared.root / path), page.env)  # footnotes stand anywhere
     for cell, line in zip(executed.cells, lines, strict=True):
         if cell.cell_type == "markdown":
             text = convert(page, cell.source, line)
@@ -123,7 +113,7 @@ def portable(shared: Book, name: str, executed: NotebookNode) -> NotebookNode:
     if text := references(page):
         cells.append(new_markdown_cell(text))
     if page.found:
-        raise ToolError("\n".join(f"{path(page)}:{line}: {what}" for line, what in page.found))
+        raise ToolError("\n".join(f"{path}:{line}: {what}" for line, what in page.found))
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
     metadata = {"kernelspec": kernel, "language_info": {"name": "python"}}
     nb = nbformat.v4.new_notebook(cells=cells, metadata=metadata)
@@ -143,25 +133,10 @@ def executed_chapter(root: Path, name: str) -> NotebookNode:
     return graft(source, executed)
 
 
-def committed_chapter(root: Path, name: str) -> NotebookNode:
-    """The chapter's present prose with the outputs of the committed notebook, if code agrees."""
-    path = root / "book" / f"{name}.ipynb"
-    if not path.exists():
-        raise ToolError(f"book/{name}.ipynb is missing: run `make book`")
-    nb = readers.read_notebook(path)
-    nb.cells = [cell for cell in nb.cells if "install" not in book.tags(cell)]
-    source = book.read_source(root, name)
-    if [c.source for c in book.code_cells(nb)] != [c.source for c in book.code_cells(source)]:
-        raise ToolError(f"book/{name}.ipynb is stale, its code differs: run `make book`")
-    return graft(source, nb)
-
-
-def derived(
-    root: Path, names: list[str], outputs: Callable[[Path, str], NotebookNode]
-) -> Iterator[tuple[str, NotebookNode]]:
+def derived(root: Path, names: list[str], committed: bool) -> Iterator[tuple[str, NotebookNode]]:
     """Each chapter with its portable notebook; every fault of every chapter in one error."""
-    ran = {name: outputs(root, name) for name in names}
-    shared = read_book(root, committed=outputs is committed_chapter)
+    ran = {n: stored(root, n, True) if committed else executed_chapter(root, n) for n in names}
+    shared = read_book(root, committed)
     found = []
     for name in names:
         try:
@@ -175,24 +150,11 @@ def derived(
 def comparable(nb: NotebookNode) -> list[str]:
     """Lines to compare: no address, and no outputs, which are the same by construction."""
     nb = copy.deepcopy(nb)
-    for cell in nb.cells:
+    for cell in book.code_cells(nb):
         if cell.id == "install":
             cell.source = ADDRESS.sub("SOURCE = …", cell.source)
-        if cell.cell_type == "code":
-            cell.outputs = []
+        cell.outputs = []
     return str(nbformat.writes(nb)).split("\n")
-
-
-def difference(committed: NotebookNode, fresh: NotebookNode, name: str) -> str:
-    """The head of the difference between two notebooks; empty where they agree."""
-    diff = difflib.unified_diff(
-        comparable(committed), comparable(fresh),
-        f"book/{name}.ipynb (committed)", f"book/{name}.ipynb (from book/{name}.md)",
-        n=1, lineterm="",
-    )  # fmt: skip
-    lines = [line[:160] for line in diff]
-    more = [f"… {len(lines) - 40} lines more"] if len(lines) > 40 else []
-    return "\n".join(lines[:40] + more)
 
 
 def check(root: Path, names: list[str]) -> None:
@@ -201,19 +163,25 @@ def check(root: Path, names: list[str]) -> None:
     Its outputs are nbval's to check: it runs the committed code and compares.
     """
     stale = []
-    for name, nb in derived(root, names, committed_chapter):
+    for name, nb in derived(root, names, committed=True):
         # Through text and back: joined lines, plain types, as in the committed file.
         fresh = nbformat.reads(nbformat.writes(nb), as_version=4)
         committed = readers.read_notebook(root / "book" / f"{name}.ipynb")
-        if diff := difference(committed, fresh, name):
-            stale.append(f"book/{name}.ipynb is stale; run `make book` and commit it\n{diff}")
+        file, old, new = f"book/{name}.ipynb", comparable(committed), comparable(fresh)
+        heads = f"{file} (committed)", f"{file} (from book/{name}.md)"
+        lines = difflib.unified_diff(old, new, *heads, n=1, lineterm="")
+        if diff := [line[:160] for line in lines]:
+            more = [f"… {len(diff) - 40} lines more"] if len(diff) > 40 else []
+            head = f"{file} is stale; run `make book` and commit it"
+            stale.append("\n".join([head, *diff[:40], *more]))
     if stale:
         raise ToolError("\n\n".join(stale))
+    print(f"{len(names)} notebooks are what their sources give")
 
 
 def write(root: Path, names: list[str]) -> None:
     """Write the portable notebooks that changed."""
-    for name, nb in derived(root, names, executed_chapter):
+    for name, nb in derived(root, names, committed=False):
         text = nbformat.writes(nb) + "\n"
         state = write_if_changed(root / "book" / f"{name}.ipynb", text)
         print(f"book/{name}.ipynb: {'written' if state else 'unchanged'}")
@@ -227,8 +195,4 @@ def main(argv: list[str]) -> None:
     args = parser.parse_args(argv)
     root = Path.cwd()
     names = book.chosen(root, args.chapters)
-    if args.check:
-        check(root, names)
-        print(f"{len(names)} notebooks are what their sources give")
-    else:
-        write(root, names)
+    (check if args.check else write)(root, names)

@@ -36,7 +36,7 @@ def publish(root: Path, folder: Path) -> None:
     if repository is None:
         raise ToolError("no address to publish for: see tools/address.py")
     name = repository.removeprefix("https://github.com/")
-    for chapter, nb in portable.derived(root, book.chapters(root), portable.committed_chapter):
+    for chapter, nb in portable.derived(root, book.chapters(root), committed=True):
         for cell in nb.cells:
             if cell.cell_type == "markdown":
                 cell.source = absolute(cell.source, name, address.reference(root))

@@ -23,15 +23,13 @@ class UniqueKeys(yaml.SafeLoader):
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
         """The mapping, or an error at the second of two equal keys."""
-        seen: set[str] = set()
-        for key, _ in node.value:
-            if str(key.value) in seen:
+        names = [str(key.value) for key, _ in node.value]
+        for count, (key, _) in enumerate(node.value):
+            if names[count] in names[:count]:
                 raise yaml.MarkedYAMLError(
                     problem=f"the key {key.value!r} stands twice", problem_mark=key.start_mark
                 )
-            seen.add(str(key.value))
-        table: dict[Any, Any] = super().construct_mapping(node, deep)
-        return table
+        return dict(super().construct_mapping(node, deep))
 
 
 def fault(path: Path, line: int, message: str) -> ToolError:

@@ -9,14 +9,15 @@ import shutil
 import subprocess
 import sys
 import time
+from itertools import zip_longest
 from pathlib import Path
 
 from jupyter_cache import get_cache
 from jupyter_cache.base import CacheBundleIn
-from myst_nb.core.read import read_myst_markdown_notebook
 from nbformat import NotebookNode
 
 from tools import chapters, claims
+from tools.execute import graft
 from tools.files import ToolError, write_atomic
 from tools.lighten import lighten
 from tools.names import OWN_TYPES
@@ -24,27 +25,20 @@ from tools.names import OWN_TYPES
 JUPYTER_BOOK = "from jupyter_book.cli.main import main; main(prog_name='jupyter-book')"
 
 
-def with_outputs(source: NotebookNode, run: NotebookNode, name: str) -> NotebookNode:
-    """The chapter as Sphinx reads it, with the outputs of the same code cells in a run.
-
-    The run may hold more cells (papermill's parameters, the install cell), never fewer.
-    """
-    waiting = [cell for cell in run.cells if cell.cell_type == "code"]
-    for count, cell in enumerate(chapters.code_cells(source), 1):
-        while waiting and waiting[0].source.strip() != cell.source.strip():
-            waiting.pop(0)
-        if not waiting:
-            line = source.cells.index(cell)
-            where = source.metadata["source_map"][line] + 1
+def stored(root: Path, name: str, committed: bool) -> NotebookNode:
+    """The chapter's present prose with the outputs of a stored notebook, if code agrees."""
+    folder = "book" if committed else "_build/executed"
+    nb, source = claims.stored(root, name, root / folder), chapters.read_source(root, name)
+    nb.cells = [cell for cell in chapters.code_cells(nb) if "install" not in chapters.tags(cell)]
+    pairs = zip_longest(chapters.code_cells(source), nb.cells)
+    for count, (ours, theirs) in enumerate(pairs, 1):
+        if not (ours and theirs and ours.source == theirs.source):
+            line = chapters.cell_line(root, name, count)
             raise ToolError(
-                f"book/{name}.md line {where}: code cell {count} has no stored output: "
-                "run `make book`"
+                f"book/{name}.md:{line}: code cell {count} has no stored output: "
+                f"{folder}/{name}.ipynb is stale, its code differs: run `make book`"
             )
-        found = waiting.pop(0)
-        cell.outputs, cell.execution_count = found.outputs, found.execution_count
-    if "language_info" in run.metadata:
-        source.metadata["language_info"] = run.metadata["language_info"]
-    return source
+    return graft(source, nb)
 
 
 def take_dark_twins(nb: NotebookNode, folder: Path) -> None:
@@ -65,12 +59,9 @@ def fill_cache(root: Path, names: list[str], committed: bool) -> None:
     for folder in (root / "_build" / ".jupyter_cache", root / "_build" / "dark"):
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
-    folder = root / ("book" if committed else "_build/executed")
     cache = get_cache(str(root / "_build" / ".jupyter_cache"))
     for name in names:
-        text = chapters.live(root / "book" / f"{name}.md")
-        source = read_myst_markdown_notebook(text, add_source_map=True)
-        nb = with_outputs(source, claims.stored(root, name, folder), name)
+        nb = stored(root, name, committed)
         take_dark_twins(nb, root / "_build" / "dark")
         cache.cache_notebook_bundle(CacheBundleIn(nb, name), check_validity=False, overwrite=True)
 
@@ -81,16 +72,11 @@ def run_sphinx(root: Path, output: Path) -> None:
     command = [sys.executable, "-c", JUPYTER_BOOK, "build", "book", "--config", "_config.yml"]
     command += ["--toc", str(root / "_toc.yml"), "--path-output", str(output)]
     command += ["-n", "-W", "--keep-going"]
-    environment = os.environ | {"NO_COLOR": "1"}
-    environment["PYTHONPATH"] = str(Path(__file__).parents[1])  # the extensions use tools
+    # the extensions use tools
+    env = os.environ | {"NO_COLOR": "1", "PYTHONPATH": str(Path(__file__).parents[1])}
+    pipe = subprocess.PIPE
     done = subprocess.run(
-        command,
-        cwd=root,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
+        command, cwd=root, env=env, stdout=pipe, stderr=subprocess.STDOUT, text=True
     )
     write_atomic(root / "_build" / "site.log", done.stdout)
     if done.returncode or "Executing notebook" in done.stdout:
@@ -126,17 +112,16 @@ def swap(new: Path, place: Path) -> None:
 
 def build(root: Path, committed: bool = False) -> Path:
     """Render the site from the last run, or from the committed notebooks."""
-    names = chapters.chapters(root)
+    names, work, place = chapters.chapters(root), root / "_build/.site", root / "_build/html"
     claims.collect(root, committed=committed)
     fill_cache(root, names, committed)
-    work = root / "_build" / ".site"
     run_sphinx(root, work)
-    fresh = work / "_build" / "html"
+    fresh = work / "_build/html"
     downloads(root, names, fresh)
     lighten(fresh)
-    swap(fresh, root / "_build" / "html")
+    swap(fresh, place)
     shutil.rmtree(work)
-    return root / "_build" / "html"
+    return place
 
 
 def main(argv: list[str]) -> int:

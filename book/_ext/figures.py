@@ -25,16 +25,13 @@ class DarkTwins(SphinxTransform):
         dark_folder = Path(self.env.srcdir).parent / "_build" / "dark"
         for image in list(self.document.findall(nodes.image)):
             line, name, caption = placed(image)
-            wrong = [wordless("alt text", image.get("alt", ""))]
-            wrong += [wordless("caption", caption)] if caption else []
-            for what in filter(None, wrong):
-                place = (self.env.docname, line)
+            alt, place = wordless("alt text", image.get("alt", "")), (self.env.docname, line)
+            for what in filter(None, (alt, caption and wordless("caption", caption))):
                 LOGGER.warning("figure %s: %s", name, what, location=place, type="alt")
             dark = dark_folder / Path(image["uri"]).name
             if "jupyter_execute" in image["uri"] and dark.exists():
-                twin = image.deepcopy()
+                light, twin = image.deepcopy(), image.deepcopy()
                 twin["uri"] = f"/../_build/dark/{dark.name}"
-                light = image.deepcopy()
                 light["classes"].append("only-light")
                 twin["classes"].append("only-dark")
                 # in a box: the theme hides a caption that follows a hidden image

@@ -20,12 +20,8 @@ def render(self: HTML5Translator, node: nodes.Element, display: bool) -> str:
     """HTML of one maths node; a formula KaTeX rejects becomes a Sphinx warning at its place."""
     latex = node.astext()
     if SELF_NUMBERED.search(latex):
-        LOGGER.warning(
-            "use aligned or gathered and a label after $$, not what numbers itself: %r",
-            latex,
-            location=node,
-            type="katex",
-        )
+        told = "use aligned or gathered and a label after $$, not what numbers itself: %r"
+        LOGGER.warning(told, latex, location=node, type="katex")
     try:
         return katex_html(latex, display, self.config.katex_macros)
     except ValueError as error:
@@ -35,11 +31,8 @@ def render(self: HTML5Translator, node: nodes.Element, display: bool) -> str:
 
 def visit_inline(self: HTML5Translator, node: nodes.math) -> None:
     """Write an inline formula."""
-    self.body += [
-        self.starttag(node, "span", "", CLASS="formula"),
-        render(self, node, False),
-        "</span>",
-    ]
+    start = self.starttag(node, "span", "", CLASS="formula")
+    self.body += [start, render(self, node, False), "</span>"]
     raise nodes.SkipNode
 
 

@@ -67,13 +67,9 @@ def description(doctree: nodes.document) -> str:
     for paragraph in doctree.findall(nodes.paragraph):
         text = " ".join(paragraph.astext().split())
         if isinstance(paragraph.parent, nodes.section) and len(text) > 40:
-            return text if len(text) <= DESCRIPTION_LENGTH else cut(text)
+            cut = text[: DESCRIPTION_LENGTH - 1].rsplit(" ", 1)[0] + "…"
+            return text if len(text) <= DESCRIPTION_LENGTH else cut
     return ""
-
-
-def cut(text: str) -> str:
-    """The start of a text, ended at a word."""
-    return text[: DESCRIPTION_LENGTH - 1].rsplit(" ", 1)[0] + "…"
 
 
 def sized_images(body: str, files: dict[str, Path]) -> str:

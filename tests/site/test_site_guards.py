@@ -127,7 +127,7 @@ def test_a_fault_turns_the_build_red(tiny_book: Path, fault: str) -> None:
 def test_changed_code_is_a_stale_chapter(tiny_book: Path) -> None:
     """A cell whose code differs from the run has no outputs: the line is named."""
     spoil(tiny_book, "chapter", "show(draw)", "show(another)")
-    with pytest.raises(ToolError, match=r"book/chapter.md line \d+: code cell 3 has no stored"):
+    with pytest.raises(ToolError, match=r"book/chapter.md:\d+: code cell 3 has no stored"):
         site.build(tiny_book)
 
 

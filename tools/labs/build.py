@@ -34,7 +34,7 @@ def render(name: str, model: Model) -> str:
     groups = {"init": model.init, "step": model.step, "measure": model.measure}
     spec: dict[str, Any] = {"sizes": model.sizes, "draws": model.draws}
     spec |= {k: [f.__name__ for f in steps] for k, steps in groups.items()}
-    steps = [f for group in groups.values() for f in group]
+    steps = [*model.init, *model.step, *model.measure]
     source = "".join(sorted({text for f in steps for text in sources(f, model)}))
     kernels = "".join(compile_step(f, model.shapes, model.trace) for f in steps)
     return (
@@ -83,11 +83,9 @@ def sources(step: Step, model: Model) -> set[str]:
 
 def record(model: Model) -> str:
     """Runs of a model in torch, at sizes that it was not traced with."""
-    runs = []
-    for params in model.fixtures:
-        run = replay(model, params, records=4)
-        runs.append({"params": params, "times": run["times"], "curves": run["curves"]})
-    return json.dumps(runs) + "\n"
+    runs = [(params, replay(model, params, records=4)) for params in model.fixtures]
+    kept = [{"params": params, "times": r["times"], "curves": r["curves"]} for params, r in runs]
+    return json.dumps(kept) + "\n"
 
 
 def write(path: Path, content: str | bytes) -> None:
@@ -104,12 +102,11 @@ def main(argv: list[str]) -> int:
     stale = []
     for name, model in MODELS.items():
         path, text = FOLDER / f"{name}.js", render(name, model)
-        if check:
-            if not path.exists() or path.read_bytes() != text.encode():
-                stale.append(path.name)
-            continue
-        write(path, text)
-        write(FIXTURES / f"{name}.json", record(model))
+        if not check:
+            write(path, text)
+            write(FIXTURES / f"{name}.json", record(model))
+        elif not path.exists() or path.read_bytes() != text.encode():
+            stale.append(path.name)
     if stale:
         print(f"stale: {', '.join(stale)}: run python -m tools.labs.build")
     return bool(stale)

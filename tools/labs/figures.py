@@ -9,6 +9,7 @@ import sys
 from typing import Any
 
 import matplotlib
+import numpy as np
 
 matplotlib.use("agg")
 import matplotlib.pyplot as plt
@@ -26,24 +27,16 @@ INKS = {
 LINES = {"theory": ":", "dashed": "--", "solid": "-"}
 
 
-def flat(curve: list[Any]) -> list[float]:
-    """The entries of a curve, whether of numbers or of vectors."""
-    return [v for row in curve for v in row] if isinstance(curve[0], list) else curve
-
-
 def figure(config: dict[str, Any], run: dict[str, Any], ink: dict[str, str]) -> bytes:
     """The plots of a lab at its defaults, as PNG."""
     plots = config["plots"]
     plt.rcParams.update({
-        "text.color": ink["ink"], "axes.edgecolor": ink["ink"],
-        "axes.labelcolor": ink["ink"], "xtick.color": ink["ink"], "ytick.color": ink["ink"],
-        "font.size": 9, "axes.spines.top": False,
-        "axes.spines.right": False,
+        "text.color": ink["ink"], "axes.edgecolor": ink["ink"], "axes.labelcolor": ink["ink"],
+        "xtick.color": ink["ink"], "ytick.color": ink["ink"],
+        "font.size": 9, "axes.spines.top": False, "axes.spines.right": False,
     })  # fmt: skip
-    width = max(5.0, 3 * len(plots))
-    fig, axes = plt.subplots(
-        1, len(plots), figsize=(width, 2.9), layout="constrained", squeeze=False
-    )
+    size = max(5.0, 3 * len(plots)), 2.9
+    fig, axes = plt.subplots(1, len(plots), figsize=size, layout="constrained", squeeze=False)
     for ax, plot in zip(axes[0], plots, strict=True):
         top = max((level["at"] for level in plot.get("levels", [])), default=0.0)
         for curve in plot["curves"]:
@@ -53,7 +46,7 @@ def figure(config: dict[str, Any], run: dict[str, Any], ink: dict[str, str]) -> 
                 pick = [i for i, v in enumerate(run["curves"][group][0]) if v == value]
                 y = [[row[i] for i in pick] for row in y]
             if line != "theory":
-                top = max(top, *flat(y))
+                top = max(top, np.max(y))
             drawn = ax.plot(run["times"], y, LINES[line], color=ink[curve.get("color", "a")],
                             lw=0.6 if isinstance(y[0], list) else 1.5)  # fmt: skip
             if drawn:

@@ -22,11 +22,10 @@ def text(e: Any) -> str:
         sign = {"==": "===", "!=": "!=="}.get(e.rel_op, e.rel_op)
         return f"{text(e.lhs)} {sign} {text(e.rhs)}"
     known = sympy.Symbol | sympy.Integer | sympy.Add | sympy.Mul | sympy.Pow
-    powers = [a.exp for a in sympy.preorder_traversal(e) if isinstance(a, sympy.Pow)]
-    if not all(isinstance(a, known) for a in sympy.preorder_traversal(e)) or not all(
-        k.is_Integer and k > 0 for k in powers
-    ):
-        raise UnsupportedError(f"size {e}: only sums and products of sizes are supported")
+    for part in sympy.preorder_traversal(e):
+        power = part.exp if isinstance(part, sympy.Pow) else sympy.S.One
+        if not (isinstance(part, known) and power.is_Integer and power > 0):
+            raise UnsupportedError(f"size {e}: only sums and products of sizes are supported")
     return _Printer().doprint(e)
 
 

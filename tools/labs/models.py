@@ -20,12 +20,17 @@ class Model(NamedTuple):
 
     sizes: dict[str, Form]  # named size -> linear form of the parameters
     draws: dict[str, dict[str, Any]]  # random array -> law, shape and degrees of freedom
-    shapes: Mapping[str, str]  # array -> its named sizes; what is not here is a number
+    state: Mapping[str, str]  # array that steps return -> its named sizes, if it is no number
     init: tuple[Step, ...]  # once, in this order
     step: tuple[Step, ...]  # every step, in this order
     measure: tuple[Step, ...]  # at every record
     trace: Mapping[str, int]  # the sizes to trace with
     fixtures: tuple[dict[str, float], ...]  # runs that are recorded, at other sizes
+
+    @property
+    def shapes(self) -> dict[str, str]:
+        """The named sizes of every array."""
+        return {name: " ".join(spec["shape"]) for name, spec in self.draws.items()} | {**self.state}
 
 
 STEPS = (1, 2, 3, 4)  # giant steps, each on its own batch
@@ -51,10 +56,9 @@ MODELS = {
             "chi_w": {"law": "chi", "shape": ["r"], "df": {"d": 1, "n": -1, "1": -1}},
             "E": {"law": "normal", "shape": ["t", "2", "h"]},
         },
-        shapes={
-            "U": "n", "F": "n", "Z": "n n", "chi": "n", "V": "k 2 h", "B": "r r", "chi_w": "r",
-            "E": "t 2 h", "y": "n", "y_obs": "n", "X": "k w", "W0": "2 h w", "A0": "2 h k",
-            "G": "k k", "C": "2 h k",
+        state={
+            "y": "n", "y_obs": "n", "X": "k w", "W0": "2 h w", "A0": "2 h k", "G": "k k",
+            "C": "2 h k",
         },
         init=(signal_noise.prepare, signal_noise.theory_start),
         step=(signal_noise.descend, signal_noise.theory),
@@ -79,11 +83,7 @@ MODELS = {
             "F": {"law": "uniform", "shape": ["h"]},
             **BATCHES,
         },
-        shapes={
-            "V": "h c", "B0": "h h", "chi0": "h", "U": "h", "F": "h", "M": "p c", "S": "p p",
-            "a": "p", "b": "p",
-            **{name: " ".join(spec["shape"]) for name, spec in BATCHES.items()},
-        },
+        state={"M": "p c", "S": "p p", "a": "p", "b": "p"},
         init=(giant_steps.start,),
         step=(giant_steps.giant_step, giant_steps.next_batch),
         measure=(giant_steps.cosines,),

@@ -78,9 +78,8 @@ def linear(form: Form, values: Mapping[str, float]) -> float:
 
     def value(name: str) -> float:
         base, _, power = name.partition("^")
-        if power:
-            return math.floor(values[base] ** values[power] + 0.5)
-        return 1 if name == "1" else values[name]
+        known = {"1": 1.0, **values}
+        return math.floor(known[base] ** known[power] + 0.5) if power else known[name]
 
     return sum(k * value(name) for name, k in form.items())
 

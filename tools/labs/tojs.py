@@ -10,7 +10,6 @@ An op outside the tables of ops.py fails the build, with its name and the line i
 kernel never writes to what it is given: its outputs are buffers of its own.
 """
 
-import functools
 import inspect
 import itertools
 import json
@@ -127,8 +126,7 @@ class Compiler:
             return Value(shape, at)
         found = self.probe(x)
         if not found or found[1] != 0 or not whole(x.shape, found[2]):
-            found = self.probe(self.materialise(x))
-        assert found
+            found = self.strided(self.materialise(x))
         return self.load(found[0], shape)
 
     def reduce(self, op: str, x: Value, dims: Sequence[int] | None, shape: Index) -> Value:
@@ -145,9 +143,8 @@ class Compiler:
         acc, name = self.fresh("a"), self.buffer(shape)
         add = f"{acc} += {js};" if how == "+" else f"{acc} = Math.{how}({acc}, {js});"
         kept = sum(x.shape[d] != 1 for d in keep)
-        self.emit(
-            nest.lines(add, f"let {acc} = {start};", f"{name}[{where}] = {acc}{total};", kept)
-        )
+        store = f"{name}[{where}] = {acc}{total};"
+        self.emit(nest.lines(add, f"let {acc} = {start};", store, kept))
         return self.load(name, shape)
 
     def product(self, a: Value, b: Value, shape: Index) -> Value:
@@ -181,13 +178,10 @@ class Compiler:
 
     def own(self, x: Value) -> str:
         """A whole buffer that holds x and nothing else: what a kernel returns."""
-        found = self.probe(x)
-        if found and found[0] in self.buffers and found[0] not in self.returned:
-            name, start, steps = found
-            if start == 0 and whole(x.shape, steps) and self.buffers[name] == x.shape:
-                self.returned.add(name)
-                return name
-        name = self.strided(self.materialise(x))[0]
+        name, start, steps = self.probe(x) or ("", 0, [])
+        free = self.buffers.get(name) == x.shape and name not in self.returned
+        if not (free and start == 0 and whole(x.shape, steps)):
+            name = self.strided(self.materialise(x))[0]
         self.returned.add(name)
         return name
 
@@ -250,8 +244,8 @@ def whole(shape: Index, steps: Sequence[Expr]) -> bool:
     return all(n == 1 or sympy.expand(a - b) == 0 for n, a, b in pairs)
 
 
-def _number(name: str, i: Index) -> Tree:
-    return ("js", name)
+def _number(name: str) -> Value:
+    return Value((), lambda i: ("js", name))
 
 
 def _op(node: torch.fx.Node) -> str:
@@ -319,8 +313,8 @@ def compile_step(fn: Step, shapes: Mapping[str, str], sizes: Mapping[str, int]) 
     except Exception as error:
         raise UnsupportedError(f"{fn.__name__} cannot be traced: {error}") from error
     for node in graph.graph.nodes:  # a constant needs no more of its argument than the shape
-        if _op(node) in ops.FILL:
-            node.args = node.args[-1:] if "full" in _op(node) or "scalar" in _op(node) else ()
+        if (op := _op(node)) in ops.FILL:
+            node.args = node.args[-1:] if "full" in op or "scalar" in op else ()
     graph.graph.eliminate_dead_code()
     nodes = list(graph.graph.nodes)
     known: dict[str, Expr] = {}  # our name of a size -> torch's expression
@@ -337,8 +331,7 @@ def compile_step(fn: Step, shapes: Mapping[str, str], sizes: Mapping[str, int]) 
     c = Compiler(symbols)
     for node, name in zip(nodes, names, strict=False):
         shape = tuple(c.size(n) for n in node.meta["val"].shape)
-        number = Value((), functools.partial(_number, name))
-        c.values[node] = c.load(name, shape) if shape else number
+        c.values[node] = c.load(name, shape) if shape else _number(name)
     for node in nodes[len(names) : -1]:
         start = len(c.lines)
         try:
