@@ -71,6 +71,14 @@ def finite(name: str, value: ArrayLike) -> np.ndarray:
     return numbers
 
 
+def number(name: str, value: ArrayLike) -> float:
+    """One finite number."""
+    numbers = finite(name, value)
+    if numbers.ndim:
+        raise _refuse(name, value, "one number")
+    return float(numbers)
+
+
 def orthonormal(name: str, U: ArrayLike, rows: int | None) -> np.ndarray:
     """Orthonormal columns with so many rows (None: any number), as a float64 array."""
     columns = finite(name, U)

@@ -77,6 +77,12 @@ def gaussian(rng: span.Rng, rows: int, D: int) -> np.ndarray:
     return span.bartlett(rng, rows, D) if rows <= D else rng.standard_normal((rows, D))
 
 
+def _symmetric(net: Net) -> bool:
+    """w_{p+1-i} = w_i, b_{p+1-i} = b_i, a_{p+1-i} = -a_i, so that f = 0: true of a start only."""
+    pairs = (net.W, net.W[::-1]), (net.b, net.b[::-1]), (net.a, -net.a[::-1])
+    return len(net.a) % 2 == 0 and all(np.array_equal(x, y) for x, y in pairs)
+
+
 def _activation(act: Activation) -> Activation:
     if not isinstance(act, Activation):
         raise ValueError(f"act = {act!r}: act must be an Activation(value, slope), both functions")
@@ -107,8 +113,7 @@ def _stream(key: Key, what: str) -> span.Rng:
     """The generator of one of the draws of a step."""
     match key:
         case (seed, run, str(use), *steps):
-            if all(isinstance(x, int | np.integer) and x >= 0 for x in [seed, run, *steps]):
-                return span.stream(seed, run, f"{use}: {what}", *steps)
+            return span.stream(seed, run, f"{use}: {what}", *steps)
     raise ValueError(f"key = {key!r}: key must be (seed, run, 'name of the use', *steps)")
 
 
@@ -135,9 +140,12 @@ def descent(
     chunk by chunk from streams that `key` names; no array has n rows. remove = 0 or 1 takes the
     estimated Hermite degrees 0, or 0 and 1, off the labels; degree 1 needs c = d, all coordinates.
     shuffle gives every sample another's label. `progress` is told the samples done and to do.
+    A symmetric network takes half of the neurons: their mirrors' rows are minus theirs.
     """
     act = _activation(act)
     p, c = net.W.shape
+    mirrored = _symmetric(net)
+    W, b, a = (x[: p // 2] if mirrored else x for x in (net.W, net.b, net.a))
     if remove not in (-1, 0, 1):
         raise ValueError(f"remove = {remove}: remove must be -1 (nothing), 0 or 1")
     if remove == 1 and c < net.d:
@@ -157,32 +165,24 @@ def descent(
             if remove:
                 linear += y @ X / n
     outside = net.d - c
-    inner, K, done = np.zeros((p, c)), np.zeros((p, p if outside else 0)), 0
+    D, K, done = np.zeros(W.shape), np.zeros((len(a), len(a) if outside else 0)), 0
     for X, y in labelled():
         y = y - mean - X @ linear
-        Z = X @ net.W.T + net.b
+        Z = X @ W.T + b
         g = act.slope(Z)
-        g *= (y - act.value(Z) @ net.a / p)[:, None]
-        g *= net.a / p
-        _add_product(inner, g, X)
+        g *= (y if mirrored else y - act.value(Z) @ a / p)[:, None]
+        g *= a / p
+        D += g.T @ X
         if outside:
-            _add_product(K, g, g)
+            K += g.T @ g
         done += len(X)
         if progress is not None:
             progress(done, n)
-    inner /= n
-    if not outside:
-        return inner
-    L = _root(K)
-    rng = _stream(key, "outside")
-    return np.hstack([inner, L @ gaussian(rng, L.shape[1], outside) / n])
-
-
-def _add_product(total: np.ndarray, left: np.ndarray, right: np.ndarray) -> None:
-    """total += left' right, a block of rows at a time: no second array of the size of total."""
-    for first in range(0, len(total), 128):
-        rows = slice(first, first + 128)
-        total[rows] += left[:, rows].T @ right
+    D /= n
+    if outside:
+        L = _root(K)
+        D = np.hstack([D, L @ gaussian(_stream(key, "outside"), L.shape[1], outside) / n])
+    return np.vstack([D, -D[::-1]]) if mirrored else D
 
 
 def _root(K: np.ndarray) -> np.ndarray:
@@ -198,7 +198,7 @@ def _root(K: np.ndarray) -> np.ndarray:
 
 def move(net: Net, D: np.ndarray, eta: float) -> Net:
     """W + eta D."""
-    return _moved(net, float(check.finite("eta", eta)) * D)
+    return _moved(net, check.number("eta", eta) * D)
 
 
 def _moved(net: Net, W: np.ndarray) -> Net:
@@ -225,7 +225,7 @@ def step(
     **options: Any,
 ) -> Net:
     """w_i <- w_i - eta grad_i on n fresh samples: one giant step. Options are those of descent."""
-    rate = float(check.finite("eta", eta))
+    rate = check.number("eta", eta)
     D = descent(net, act, f_star, n, key, **options)
     D *= rate
     return _moved(net, D)
@@ -268,7 +268,7 @@ def readout(
     """The second layer that minimises (1/2n) sum (y - f)^2 + (lam/p) ||a||^2 on n fresh samples."""
     A, v = normal_equations(net, act, f_star, n, rng, chunk=chunk)
     p = len(v)
-    A[np.diag_indices(p)] += 2 * float(check.positive("lam", lam)) / p
+    A[np.diag_indices(p)] += 2 * float(check.positive("lam", check.number("lam", lam))) / p
     return net._replace(a=np.linalg.solve(A, v))
 
 

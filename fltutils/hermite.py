@@ -15,13 +15,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fltutils import check
+from fltutils import check, span
 
 Function = Callable[..., np.ndarray]
 ZERO = 1e-9  # below it, times the size of f, a coefficient counts as zero
 DEGREE = 20  # rounding leaves mu_j an error of 1e-16 sqrt(j!): 1e-7 of the size of f at 20
 NODES = 350  # beyond it numpy's Gauss-Hermite weights overflow
 POINTS = 10**7  # of a tensor rule: more do not fit into a laptop's memory
+COARSE, FINE = 10**6, 4 * 10**6  # points of a quadrature that looks for a stair
 
 
 class Rule(NamedTuple):
@@ -130,12 +131,41 @@ def conditional(f: Function, U: np.ndarray, rule: Rule | None = None) -> np.ndar
     By Stein's lemma the coefficient is E[grad f] over the complement.
     """
     rule = rule or gauss_hermite(24)
-    (Q, k), m = _rotated(U), len(rule.node)
-    r = len(Q)
-    table, _ = _values(f, Q, rule)
-    out, inside = grid(rule, r - k), grid(rule, k).weight
-    mean = table.reshape(m**k, -1) @ (out.weight[:, None] * out.node)  # (m^k, r - k)
-    return np.sqrt(inside)[:, None] * mean @ Q[:, k:].T
+    (Q, k), r = _rotated(U), len(U)
+    return _pulls(f, Q, grid(rule, k), grid(rule, r - k))[0]
+
+
+def _pulls(f: Function, Q: np.ndarray, inside: Rule, out: Rule) -> tuple[np.ndarray, float]:
+    """mu_{U,x}(f) at nodes x of U, the first columns of Q, and the standard deviation of f."""
+    k = inside.node.shape[1]
+    x = (inside.node @ Q[:, :k].T)[:, None] + out.node @ Q[:, k:].T  # (inside, out, r)
+    with np.errstate(all="ignore"):
+        values = check.finite("f(x)", f(*x.reshape(-1, len(Q)).T))
+    table = np.broadcast_to(values, x[..., 0].size).reshape(x.shape[:2])
+    table = table - table[len(table) // 2, len(out.weight) // 2]  # a constant costs digits
+    table -= inside.weight @ table @ out.weight
+    mean = table @ (out.weight[:, None] * out.node)
+    size = float(np.sqrt(inside.weight @ table**2 @ out.weight))
+    return np.sqrt(inside.weight)[:, None] * mean @ Q[:, k:].T, size
+
+
+def _even(count: int, reach: float, shift: float = 0.5) -> Rule:
+    """The trapezoidal rule: exact to rounding for smooth functions, and not lost at kinks."""
+    node = reach * (2 * (np.arange(count) + shift) / count - 1)
+    weight = np.exp(-(node**2) / 2)
+    return Rule(node, weight / weight.sum())
+
+
+def _turned(Q: np.ndarray, k: int, rng: span.Rng) -> np.ndarray:
+    """Q with the columns after the first k in a random rotation."""
+    free = Q.shape[1] - k
+    return np.hstack([Q[:, :k], Q[:, k:] @ np.linalg.qr(rng.standard_normal((free, free)))[0]])
+
+
+def _aligned(V: np.ndarray, first: np.ndarray) -> np.ndarray:
+    """The columns of V rotated among themselves, as close to those of `first` as they get."""
+    left, _, right = np.linalg.svd(V.T @ first)
+    return V @ left @ right
 
 
 def staircase(
@@ -144,17 +174,69 @@ def staircase(
     """U*_0, ..., U*_steps as orthonormal columns in R^r.
 
     U*_{t+1} = U*_t + span{mu_{U*_t, x}(f) : x in U*_t}: what is linear once U*_t is known. The
-    rank is that of the coefficients, by their singular values relative to the size of f.
+    rank is that of the coefficients, by their singular values. Three quadratures with different
+    nodes (the first are those of `rule`, if given), each in a random frame, climb side by side. A
+    singular value counts if it exceeds ten times what they disagree by, and `tolerance` times the
+    standard deviation of f. It is zero if it is below the latter by more than they disagree.
+    Where it is neither, finer nodes try again, twice; then f is undecided, which is an error.
     """
-    spaces = [np.zeros((r, 0))]
-    size = float(np.sqrt(multi(lambda *x: f(*x) ** 2, r, 0, rule).item()))
-    for _ in range(check.count("steps", steps, 0)):
-        U = spaces[-1]
-        if U.shape[1] < r:
-            _, s, rows = np.linalg.svd(conditional(f, U, rule), full_matrices=False)
-            U = np.hstack([U, rows[s > tolerance * size].T])
-        spaces.append(U)
-    return spaces
+    r, steps = check.count("r", r), check.count("steps", steps, 0)
+    tolerance = float(check.positive("tolerance", tolerance))
+    for attempt in range(3):
+        spaces, doubt = _climb(f, r, steps, rule, tolerance, attempt)
+        if not doubt:
+            return spaces
+    raise ValueError(f"f: step {len(spaces)} is undecided: {doubt}")
+
+
+def _climb(
+    f: Function, r: int, steps: int, rule: Rule | None, tolerance: float, attempt: int
+) -> tuple[list[np.ndarray], str]:
+    """The staircase by three quadratures, and the doubt at which it ends."""
+    rng, size = span.stream(attempt, r, "hermite: frames"), 0.0
+    twins = [np.zeros((r, 0))] * 3  # one basis a quadrature
+    spaces, climbs = twins[:1], True
+    for _ in range(steps):
+        k = twins[0].shape[1]
+        if climbs and k < r:
+            inside = grid(_even((1, 16, 10, 8, 5, 4)[min(k, 5)], 6.0, 0.31), k)
+            inside = inside._replace(node=_turned(inside.node, 0, rng))
+            most = ((FINE if attempt else COARSE) / len(inside.weight)) ** (1 / (r - k))
+            rules = _rules(most, attempt > 0)
+            rules[0] = rule or rules[0]
+            pulls = [
+                _pulls(f, _turned(_rotated(U)[0], k, rng), inside, grid(one, r - k))
+                for U, one in zip(twins, rules, strict=True)
+            ]
+            mu, sizes = zip(*pulls, strict=True)
+            if not k:
+                size, least = max(sizes), min(sizes)
+                if size - least > 0.01 * size:
+                    return spaces, f"quadratures find E[f^2] = {least**2:.3g} and {size**2:.3g}"
+            gap = max(np.linalg.norm(m - mu[0], 2) for m in mu)
+            _, s, rows = zip(*[np.linalg.svd(m, full_matrices=False) for m in mu], strict=True)
+            s = s[0][: r - k]
+            new = s > max(10 * gap, tolerance * size)
+            if (~new & (s + gap > tolerance * size)).any():
+                return spaces, (
+                    f"quadratures disagree by {gap / size:.2g} of the size of f about the next "
+                    f"coefficients, the tolerance is {tolerance:.2g}"
+                )
+            climbs = bool(new.any())
+            twins = [
+                np.hstack([U, _aligned(V[: sum(new)].T, rows[0][: sum(new)].T)])
+                for U, V in zip(twins, rows, strict=True)
+            ]
+        spaces.append(twins[0])
+    return spaces, ""
+
+
+def _rules(most: float, fine: bool) -> list[Rule]:
+    """Three rules of at most so many nodes, none of them at zero."""
+    half = max(min(int(most) // 2, 50_000 if fine else 14), 3)
+    if fine:
+        return [_even(2 * (half - half // 9 * i), 9.0 + i) for i in range(3)]
+    return [gauss_hermite(2 * (half - i)) for i in range(3)]
 
 
 def energy_above(f: Function, U: np.ndarray, degree: int, rule: Rule | None = None) -> float:

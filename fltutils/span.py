@@ -15,12 +15,17 @@ import zlib
 
 import numpy as np
 
+from fltutils import check
+
 Rng = np.random.Generator
 
 
 def stream(seed: int, run: int, use: str, *steps: int) -> Rng:
     """The generator of one run for one named use, and perhaps a step: no two uses share one."""
-    key = (run, zlib.crc32(use.encode()), *steps)
+    if not isinstance(use, str):
+        raise ValueError(f"use = {use!r}: use must be a text")
+    seed, run = check.count("seed", seed, 0), check.count("run", run, 0)
+    key = run, zlib.crc32(use.encode()), *(check.count("step", t, 0) for t in steps)
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=key))
 
 

@@ -89,6 +89,9 @@ REFUSED: list[Refusal] = [
     (check.orthonormal, ("U", 0.5 * np.eye(3), 3), "U: columns must be orthonormal, these are off"),
     (check.orthonormal, ("U", np.eye(3) * (1 + 6e-9), 3), "these are off by 1.2e-08"),
     (check.orthonormal, ("U", np.eye(3), 2), "U has shape (3, 3): U must have shape (2, any)"),
+    (check.number, ("eta", [1, 2]), "eta = [1, 2]: eta must be one number"),
+    (check.number, ("eta", [3.0]), "eta = [3.0]: eta must be one number"),
+    (check.number, ("eta", np.nan), "eta = nan: eta must be finite"),
     (check.orthonormal, ("U", np.eye(2) * np.nan, 2), "U = nan: U must be finite"),
     (check.whole, ("d", 2**53 + 2, 2), "d = 9007199254740994.0: d must be a whole number from 2"),
     (check.labels, ("y", np.array([1.0, 0.0])), "y = 0.0: y must be +1 or -1"),
@@ -124,4 +127,5 @@ def test_one_of_and_shape_pass() -> None:
     assert check.orthonormal("U", np.zeros((3, 0)), 3).shape == (3, 0)
     assert check.orthonormal("U", np.eye(3) * (1 + 4e-9), 3).shape == (3, 3)
     assert check.finite("xi", [1, 2]).dtype == np.float64
+    assert check.number("eta", np.float32(0.5)) == 0.5
     check.shape("W0", np.zeros((3, 2, 5)), (3, 2, None))

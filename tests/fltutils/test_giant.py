@@ -50,6 +50,71 @@ def test_descent_is_minus_the_gradient(act, same):
     assert np.allclose(giant.move(net, D, 3.0).W, stepped.W, atol=1e-13)
 
 
+def spied(act):
+    """The activation, and what it is asked: (value or slope, number of neurons)."""
+    asked = []
+
+    def noted(name):
+        return lambda z: asked.append((name, z.shape[1])) or getattr(act, name)(z)
+
+    return giant.Activation(noted("value"), noted("slope")), asked
+
+
+def off(net, name, at):
+    """The network with one number of W, a or b a little off."""
+    array = getattr(net, name).copy()
+    array[at] += 1e-9
+    return net._replace(**{name: array})
+
+
+@pytest.mark.parametrize(("act", "same"), ACTS)
+@pytest.mark.parametrize(("remove", "shuffle"), [(-1, False), (0, False), (1, False), (-1, True)])
+def test_a_symmetric_start_takes_half_of_its_neurons(act, same, remove, shuffle):
+    """f = 0, so no value is asked for; the gradient is that of autograd on the whole network."""
+    net, key = giant.start(16, 30, 2, rng(), biases=(0.0, 1.0), whole=True), (1, 2, "a")
+    spy, asked = spied(act)
+    D = giant.descent(net, spy, target, 300, key, chunk=90, remove=remove, shuffle=shuffle)
+    assert set(asked) == {("slope", 8)}
+    X, y = batch(net, 300, key)
+    if shuffle:
+        y = target(*span.stream(1, 2, "a: others").standard_normal((300, 2)).T)
+    if remove >= 0:
+        y = y - y.mean() - (X @ (y @ X / 300) if remove else 0)
+    assert np.allclose(D, -autograd(net, same, X, y), atol=1e-13)
+
+
+ASYMMETRIC = {
+    "a second step": lambda net: giant.step(net, giant.RELU, target, 200, 9.0, (0, 0, "a", 0)),
+    "a weight": lambda net: off(net, "W", (3, 4)),
+    "a bias": lambda net: off(net, "b", 5),
+    "the second layer": lambda net: off(net, "a", 7),
+    "equal signs": lambda net: net._replace(a=np.abs(net.a)),
+    "an odd number": lambda net: net._replace(
+        W=np.insert(net.W, 8, 0.1, 0), a=np.insert(net.a, 8, 0), b=np.insert(net.b, 8, 0)
+    ),
+    "another order": lambda net: net._replace(W=np.roll(net.W, 1, 0)),
+}
+
+
+@pytest.mark.parametrize("name", ASYMMETRIC)
+def test_a_network_without_symmetry_takes_all_of_them(name):
+    net = ASYMMETRIC[name](giant.start(16, 30, 2, rng(), biases=(0.0, 1.0), whole=True))
+    spy, asked = spied(giant.CUBIC)
+    D = giant.descent(net, spy, target, 300, (0, 0, "a", 1), chunk=90)
+    assert set(asked) == {("slope", len(net.a)), ("value", len(net.a))}
+    X, y = batch(net, 300, (0, 0, "a", 1))
+    assert np.allclose(D, -autograd(net, ACTS[1][1], X, y), atol=1e-13)
+
+
+def test_the_mirror_is_the_same_in_few_coordinates():
+    """A weight off by nothing but rounding takes all neurons, and gives the same step."""
+    net = giant.start(12, 200, 2, rng())
+    near = net._replace(W=net.W * (1 + 1e-15 * np.arange(12)[:, None]))
+    half, whole = (giant.descent(x, giant.RELU, target, 150, (0, 0, "a")) for x in (net, near))
+    assert half.shape == whole.shape == (12, net.W.shape[1] + 6)
+    assert np.allclose(half, whole, atol=1e-12)
+
+
 def test_chunks_do_not_matter_beyond_the_draw():
     """The same samples in other chunks: a generator fills rows in order."""
     net = everywhere()
@@ -250,10 +315,14 @@ REFUSED = [
     (lambda: giant.descent(**learner(f_star=lambda a, b: a[:3])), "f_star(x) has shape (3,)"),
     *(
         (lambda key=key: giant.descent(**learner(key=key)), f"key = {key!r}: key must be (seed,")
-        for key in (5, (0, 0), (0, 0, 1), (0, "a", "b"), (0, 0, "a", "b"), (0, -1, "a"), "seed")
+        for key in (5, (0, 0), (0, 0, 1), "seed")
     ),
+    (lambda: giant.descent(**learner(key=(0, "a", "b"))), "run = 'a': run must be a whole number"),
+    (lambda: giant.descent(**learner(key=(0, 0, "a", "b"))), "step = 'b': step must be a whole nu"),
+    (lambda: giant.descent(**learner(key=(0, -1, "a"))), "run = -1: run must be a whole number"),
     (lambda: giant.step(**learner(), eta=np.nan), "eta = nan: eta must be finite"),
     (lambda: giant.step(**learner(), eta="fast"), "eta = 'fast': eta must be finite"),
+    (lambda: giant.step(**learner(), eta=[1, 2]), "eta = [1, 2]: eta must be one number"),
     (lambda: giant.move(learner()["net"], np.zeros((4, 4)), np.inf), "eta = inf: eta must be fin"),
     (lambda: giant.batch(learner()["net"], 0, (0, 0, "a")), "n = 0: n must be a whole number"),
     (lambda: giant.outputs(learner()["net"], np.tanh, np.ones((1, 4))), "act must be an Activ"),
@@ -262,6 +331,7 @@ REFUSED = [
     (lambda: giant.readout(**fresh(n=0), lam=1.0), "n = 0: n must be a whole number >= 1"),
     (lambda: giant.readout(**fresh(n=-5), lam=1.0), "n = -5: n must be a whole number >= 1"),
     (lambda: giant.readout(**fresh(), lam=0.0), "lam = 0.0: lam must be finite and > 0"),
+    (lambda: giant.readout(**fresh(), lam=[1, 2]), "lam = [1, 2]: lam must be one number"),
     (lambda: giant.readout(**fresh(act=np.tanh), lam=1.0), "act must be an Activation"),
     (lambda: giant.share(learner()["net"], np.ones((2, 1))), "U: columns must be orthonormal"),
     (lambda: giant.share(learner()["net"], np.eye(3)[:, :1]), "U has shape (3, 1)"),

@@ -1,6 +1,7 @@
 """Hermite expansions: closed forms, the leap index, the staircase."""
 
 import re
+from itertools import pairwise
 from math import erf, factorial
 
 import numpy as np
@@ -92,15 +93,148 @@ STAIRS = [
     (lambda a, b, c: a + a * b + b * c, 3, [0, 1, 2, 3]),
     (lambda a, b, c: a + a * b * c, 3, [0, 1, 1, 1]),
     (lambda a, b: H(2)(a) + a * b, 2, [0, 0, 0, 0]),
+    (lambda a: a, 1, [0, 1, 1, 1]),
+    (lambda a: H(3)(a), 1, [0, 0, 0, 0]),
+    (lambda a, b, c: a + b * c, 3, [0, 1, 1, 1]),
+    (lambda a, b, c: a + a * b + H(3)(c) / 3, 3, [0, 1, 2, 2]),
+    (lambda a, b, c: a + a * b + H(2)(c), 3, [0, 1, 2, 2]),
+    (lambda a, b, c: a + 1e-3 * a * b + H(2)(c), 3, [0, 1, 2, 2]),
+    (lambda a, b, c: a + a * b + (a**2 - 1) * c, 3, [0, 1, 3, 3]),
+    (lambda a, b: a + H(10)(b) / 1e3, 2, [0, 1, 1, 1]),
+    (lambda a, b: a + H(12)(a) * b / 1e4, 2, [0, 1, 2, 2]),
+    (lambda a, b: a + H(16)(a) * b / 1e6, 2, [0, 1, 2, 2]),  # zero at sixteen nodes
+    (lambda a, b: 1e8 + a + a * b, 2, [0, 1, 2, 2]),  # a constant is no size
+    (lambda a, b: 1e12 + a + 0 * b, 2, [0, 1, 1, 1]),
+    (lambda a, b: 1e-9 * (a + a * b), 2, [0, 1, 2, 2]),
+    (lambda a, b: 3.0, 2, [0, 0, 0, 0]),
+    (lambda a, b: 0.1 + 0 * a, 2, [0, 0, 0, 0]),
+    (lambda a, b, c, d: a + a * b + b * c + c * d, 4, [0, 1, 2, 3]),
+    (lambda a, b, c, d: sum(z + H(2)(z) for z in (a, b, c, d)), 4, [0, 1, 1, 1]),
+    (lambda a, b, c, d: a + a * b + a * b * c + a * b * c * d, 4, [0, 1, 2, 3]),
+    (lambda a, b, c, d: a + b * (a + c) + b * d, 4, [0, 1, 2, 3]),
+    (lambda a, b, c, d, e: a + a * b + b * c + c * d + d * e, 5, [0, 1, 2, 3]),
 ]
 
 
-@pytest.mark.parametrize(("f", "r", "dims"), STAIRS)
-def test_staircase_dimensions(f, r, dims):
-    spaces = hermite.staircase(f, r, 3)
-    assert [U.shape[1] for U in spaces] == dims
-    for U in spaces:
-        assert np.allclose(U.T @ U, np.eye(U.shape[1]))
+def relu(z):
+    return np.maximum(z, 0)
+
+
+ROUGH = [  # not polynomials: kinks, jumps, poles near the axis
+    (lambda a, b: relu(a) + relu(b), 2, [0, 1, 1, 1]),
+    (lambda a, b, c: relu(a) + relu(b) + relu(c), 3, [0, 1, 1, 1]),
+    (lambda a, b: relu(a) + relu(1.01 * b), 2, [0, 1, 2, 2]),
+    (lambda a, b: relu(a - 1) + relu(b - 1), 2, [0, 1, 1, 1]),
+    (lambda a, b: relu(a) + 0.9 * relu(-a) + relu(b) + 0.9 * relu(-b), 2, [0, 1, 1, 1]),
+    (lambda a, b: relu(a) * relu(b), 2, [0, 1, 1, 1]),
+    (lambda a, b: np.maximum(a, b), 2, [0, 1, 1, 1]),
+    (lambda a, b: abs(a) + a / 2 + abs(b) + b / 2, 2, [0, 1, 1, 1]),
+    (lambda a, b, c: sum(abs(z) + z / 2 for z in (a, b, c)), 3, [0, 1, 1, 1]),
+    (lambda a, b: a * abs(b), 2, [0, 1, 1, 1]),
+    (lambda a, b: a + (abs(a) - (2 / np.pi) ** 0.5) * b, 2, [0, 1, 2, 2]),
+    (lambda a, b: a + H(2)(a) * relu(b), 2, [0, 1, 2, 2]),
+    (lambda a, b: a + relu(a - 3) * b, 2, [0, 1, 2, 2]),  # seen by one sample in a thousand
+    (lambda a, b, c: np.sqrt(a * a + b * b + c * c) + a, 3, [0, 1, 1, 1]),
+    (lambda a, b: np.sign(a) + np.sign(a) * b, 2, [0, 1, 2, 2]),
+    (lambda a, b, c: np.tanh(a), 3, [0, 1, 1, 1]),  # two idle directions
+    (lambda a, b, c: sum(np.tanh(3 * z) + H(2)(z) for z in (a, b, c)), 3, [0, 1, 1, 1]),
+    (lambda a, b, c, d: sum(np.tanh(z) + H(2)(z) / 2 for z in (a, b, c, d)), 4, [0, 1, 1, 1]),
+    (lambda a, b: 1 / (1 + np.exp(-5 * a)) + a * b, 2, [0, 1, 2, 2]),
+    (lambda a, b: np.exp(a) + H(2)(b), 2, [0, 1, 1, 1]),
+    (lambda a, b: np.cos(a) * np.cos(b), 2, [0, 0, 0, 0]),
+    (lambda a, b: a + np.sin(20 * a) * b, 2, [0, 1, 2, 2]),
+]
+UNDECIDED = [  # quadrature does not resolve these; what is true stands beside them
+    (lambda a, b: np.sign(a) + np.sign(b), 2, [0, 1, 1, 1]),
+    (lambda a, b: np.floor(a) + b * b, 2, [0, 1, 1, 1]),
+    (lambda a, b, c, d: relu(a) + relu(b) + relu(c) + relu(d), 4, [0, 1, 1, 1]),
+    (lambda a, b: np.sin(a) ** 2 + np.cos(a) ** 2, 2, [0, 0, 0, 0]),
+    (lambda a, b, c: a + 1e-5 * a * b + abs(c), 3, [0, 1, 2, 2]),
+    (lambda a, b: np.exp(a * a / 5) + b, 2, [0, 1, 1, 1]),
+    (lambda a, b: np.log(abs(a)) + b, 2, [0, 1, 1, 1]),
+]
+
+
+def rotated(f, r, number=3):
+    Q = np.linalg.qr(np.random.default_rng(number).standard_normal((r, r)))[0]
+    return lambda *x: f(*(Q.T @ np.array(x)))
+
+
+def dimensions(f, r, **options):
+    spaces = hermite.staircase(f, r, 3, **options)
+    for small, large in pairwise(spaces):
+        assert np.allclose(large.T @ large, np.eye(large.shape[1]))
+        assert np.allclose(large @ large.T @ small, small, atol=1e-5)
+    return [U.shape[1] for U in spaces]
+
+
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize(("f", "r", "dims"), STAIRS + ROUGH)
+def test_staircase_dimensions(f, r, dims, turned):
+    assert dimensions(rotated(f, r) if turned and r > 1 else f, r) == dims
+
+
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize(("f", "r", "dims"), UNDECIDED)
+def test_the_staircase_is_right_or_undecided(f, r, dims, turned):
+    try:
+        assert dimensions(rotated(f, r) if turned else f, r) == dims
+    except ValueError as error:
+        assert "undecided" in str(error)  # noqa: PT017
+
+
+@pytest.mark.parametrize("k", [0, 2, 3])
+def test_a_larger_tolerance_decides_what_kinks_and_jumps_leave_open(k):
+    f, r, dims = UNDECIDED[k] if k < 3 else ROUGH[1]
+    assert dimensions(f, r, tolerance=0.01) == dims
+
+
+def test_what_is_undecided_is_said_with_its_numbers():
+    with pytest.raises(ValueError, match=r"f: step 2 is undecided: quadratures disagree by \S+ of"):
+        hermite.staircase(UNDECIDED[0][0], 2, 3)
+    with pytest.raises(ValueError, match=r"the tolerance is 1e-05"):
+        hermite.staircase(UNDECIDED[0][0], 2, 3, tolerance=1e-5)
+    with pytest.raises(ValueError, match="f: step 1 is undecided"):  # H_3 by two nodes is -2 H_1
+        hermite.staircase(H(3), 1, 1, hermite.gauss_hermite(2))
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda a, b: np.exp(a * a / 3) + b,
+        lambda a, b: a * np.exp(a * a / 3) + b,
+        lambda a, b: np.exp(b * b / 2) + a,
+        lambda a, b: np.exp(a * b) + a,
+    ],
+)
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_target_without_second_moment_is_refused(f, turned):
+    with pytest.raises(ValueError, match=r"f: step 1 is undecided: quadratures find E\[f\^2\] = "):
+        hermite.staircase(rotated(f, 2) if turned else f, 2, 2)
+
+
+@pytest.mark.parametrize("f", [lambda a, b: np.log(a) + b, lambda a, b: a * np.nan, np.divide])
+def test_a_target_that_is_not_finite_is_refused_without_a_warning(f):
+    with pytest.raises(ValueError, match=re.escape("f(x) = nan: f(x) must be finite")):
+        hermite.staircase(f if f is not np.divide else lambda a, b: 0 * a / (b - b), 2, 2)
+
+
+def test_a_given_rule_is_compared_with_two_others():
+    f, r, dims = STAIRS[4]
+    assert dimensions(f, r, rule=hermite.gauss_hermite(9)) == dims
+    nodes = []
+
+    def seen(a, b):
+        nodes.append(len(a))
+        return a + a * b
+
+    hermite.staircase(seen, 2, 1, hermite.gauss_hermite(7))
+    assert nodes == [7**2, 26**2, 24**2]
+
+
+def test_no_evaluation_without_a_step():
+    spaces = hermite.staircase(lambda *_: np.nan, 2, 0)
+    assert [U.shape for U in spaces] == [(2, 0)]
 
 
 def test_staircase_turns_with_the_target():
@@ -249,6 +383,8 @@ REFUSED = [
     (lambda: hermite.conditional(first, np.ones((2, 2))), "U: columns must be orthonormal"),
     (lambda: hermite.conditional(first, np.ones(2)), "U has shape (2,): U must have shape (any, a"),
     (lambda: hermite.staircase(first, 2, -1), "steps = -1: steps must be a whole number >= 0"),
+    (lambda: hermite.staircase(first, 0, 1), "r = 0: r must be a whole number >= 1"),
+    (lambda: hermite.staircase(first, 2, 1, tolerance=0), "tolerance = 0.0: tolerance must be fin"),
 ]  # fmt: skip
 
 

@@ -1,5 +1,6 @@
 """Coordinates: Bartlett's law, the fallback to R^d, and the basis of real data."""
 
+import re
 import zlib
 from typing import Any
 
@@ -94,6 +95,21 @@ def test_streams_differ_in_seed_run_use_and_step_and_repeat() -> None:
     draws = {float(span.stream(*name).random()) for name in names}
     assert len(draws) == len(names)
     assert span.stream(4, 5, "a", 1).random() == span.stream(4, 5, "a", 1).random()
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ((-1, 0, "a"), "seed = -1: seed must be a whole number >= 0"),
+        ((None, 0, "a"), "seed = None: seed must be a whole number >= 0"),
+        ((0, -1, "a"), "run = -1: run must be a whole number >= 0"),
+        ((0, 0, "a", 1, 0.5), "step = 0.5: step must be a whole number >= 0"),
+        ((0, 0, 1), "use = 1: use must be a text"),
+    ],
+)
+def test_a_stream_without_a_name_is_refused(name: tuple[Any, ...], message: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(message)):
+        span.stream(*name)
 
 
 def test_no_two_uses_share_a_stream(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,11 +25,11 @@ EVERY = 10
 # Some test errors are neither 0 nor 1/2, some labels are flipped, sigma is not 1.
 RUNS: list[Params] = [
     {"seed": 5, "steps": 60, "n": 12, "m": 4, "d": 300, "mu": 3.5, "sigma": 1.5, "sigma0": 0.3,
-     "flip": 0.2, "rate": 0.6, "q": 1},
+     "tied": 1, "flip": 0.2, "rate": 0.6, "q": 1},
     {"seed": 6, "steps": 40, "n": 15, "m": 3, "d": 90, "mu": 2, "sigma": 0.4, "sigma0": 0.8,
-     "flip": 0.3, "rate": 0.1, "q": 3},
+     "tied": 1, "flip": 0.3, "rate": 0.1, "q": 3},
     {"seed": 3, "steps": 40, "n": 20, "m": 6, "d": 1e6, "mu": 900, "sigma": 2, "sigma0": 0.1,
-     "flip": 0.1, "rate": 0.2, "q": 2},
+     "tied": 1, "flip": 0.1, "rate": 0.2, "q": 2},
 ]  # fmt: skip
 GIANT: list[Params] = [
     {"seed": 4, "steps": 3, "kappa": 1.4, "h": 5, "d": 70, "bias": 4, "rate": 3,
@@ -62,7 +62,8 @@ def turned(params: Params) -> SignalNoise:
         W0[i, : 1 + n] = raw["V"].reshape(1 + n, 2 * m)[:, i]
         W0[i, 1 + n : 1 + n + i], W0[i, 1 + n + i] = raw["B"][i, :i], raw["chi_w"][i]
     y = np.where(raw["U"] > 0.5, 1.0, -1.0)
-    W0 *= p["sigma0"] / p["d"] ** 0.5
+    tie = (p["n"] / p["d"]) ** 0.5 if p["tied"] and p["q"] < 2 else 1.0
+    W0 *= p["sigma0"] * tie / p["d"] ** 0.5
     return signal_noise.given(
         p["mu"] * Q[None, 0], p["sigma"] * xi[None] @ Q, y[None], (W0 @ Q).reshape(1, 2, m, size),
         y_obs=np.where(raw["F"] < p["flip"], -y, y)[None], sigma=p["sigma"],
@@ -232,6 +233,20 @@ def test_the_thresholds_are_those_of_the_chapter(params: Params) -> None:
     assert (env["c"] / p["n"]) ** (1 / p["q"]) * p["d"] ** 0.5 == pytest.approx(mu, rel=1e-12)
     assert env["snr"] == pytest.approx(mu / p["d"] ** 0.5, rel=1e-12)
     assert env["ratio"] == env["kappa" if p["q"] == 1 else "c"]
+
+
+@pytest.mark.parametrize("d", [2000, 10**6, 10**9])
+def test_the_predicted_line_of_the_benign_lab_stays_where_d_goes(d: int) -> None:
+    """ReLU in the lab errs on either side of k = 1 as the chapter's networks do, whatever d."""
+    params = configs.load("benign_overfitting")["params"] | {"q": 1, "d": d}
+    found = []
+    for k in (0.1, 4.0):
+        params["mu"] = (k * d / params["n"]) ** 0.25
+        run = replay(MODELS["signal_noise"], params, records=1)
+        assert float(run["env"]["ratio"]) == pytest.approx(k)
+        found.append(run["curves"]["test_error"][-1])
+    assert found[0] > 0.25
+    assert found[1] < 0.1
 
 
 @pytest.mark.parametrize("q", [1, 3])

@@ -62,11 +62,11 @@ MODELS = {
         trace={"n": 11, "h": 5, "r": 10, "k": 12, "w": 22, "t": 17},
         fixtures=(
             {"seed": 7, "steps": 60, "n": 20, "m": 4, "d": 300, "mu": 4, "sigma": 1.5,
-             "sigma0": 0.05, "flip": 0.2, "rate": 0.2, "q": 1},
+             "sigma0": 0.05, "tied": 1, "flip": 0.2, "rate": 0.2, "q": 1},
             {"seed": 8, "steps": 40, "n": 9, "m": 7, "d": 1e9, "mu": 900, "sigma": 1,
-             "sigma0": 0.3, "flip": 0, "rate": 0.1, "q": 3},
+             "sigma0": 0.3, "tied": 0, "flip": 0, "rate": 0.1, "q": 3},
             {"seed": 9, "steps": 40, "n": 31, "m": 2, "d": 50, "mu": 2, "sigma": 1,
-             "sigma0": 0.3, "flip": 0.3, "rate": 0.1, "q": 2.5},
+             "sigma0": 0.3, "tied": 0, "flip": 0.3, "rate": 0.1, "q": 2.5},
         ),
     ),
     "giant_steps": Model(

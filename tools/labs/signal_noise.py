@@ -16,11 +16,13 @@ Tensor = torch.Tensor
 
 def prepare(
     U: Tensor, F: Tensor, Z: Tensor, chi: Tensor, V: Tensor, B: Tensor, chi_w: Tensor,
-    d: Tensor, mu: Tensor, sigma: Tensor, sigma0: Tensor, flip: Tensor, rate: Tensor, m: Tensor,
+    d: Tensor, mu: Tensor, sigma: Tensor, sigma0: Tensor, tied: Tensor, flip: Tensor, rate: Tensor,
+    m: Tensor, q: Tensor,
 ) -> dict[str, Tensor]:  # fmt: skip
     """Data and initial weights in the coordinates of `span`: Bartlett's, mu first, V on the noise.
 
-    The step is rate m / max(|mu|^2, sigma^2 d / n).
+    The step is rate m / max(|mu|^2, sigma^2 d / n). The initial weights are sigma0 / sqrt(d); where
+    they are tied and q < 2, sigma0 is in units of sqrt(n / d), beside which they must be small.
     """
     n, r, half = Z.shape[0], B.shape[0], V.shape[2]
     y = torch.sign(U - 0.5)
@@ -29,7 +31,8 @@ def prepare(
     xi = sigma * torch.cat([Z.new_zeros(n, 1), noise, Z.new_zeros(n, r)], 1)
     X = torch.cat([torch.cat([mu[None], Z.new_zeros(n + r)])[None], xi])
     beside = torch.stack([own[:half], own[half:]])
-    W0 = sigma0 / torch.sqrt(d) * torch.cat([V.permute(1, 2, 0), beside], 2)
+    small = torch.where((q < 2) & (tied > 0), torch.sqrt(n / d), torch.ones_like(d))
+    W0 = sigma0 * small / torch.sqrt(d) * torch.cat([V.permute(1, 2, 0), beside], 2)
     data = signal_noise.with_products(batch(X, W0, y, y, sigma))
     assert data.A0 is not None
     assert data.G is not None
