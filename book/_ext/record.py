@@ -36,7 +36,7 @@ def tidy(text: str) -> str:
     text = re.sub(r"\^\(?(-?\d+)\)?(?![\w./])", lambda m: m[1].translate(RAISED), text)
     for pattern, sign in SIGNS:
         text = re.sub(pattern, sign, text)
-    text = re.sub(r"(?<![\w.)\]-])-(?=[\w.])|(?<= )-(?= )", "\N{MINUS SIGN}", text)
+    text = re.sub(r"(?<![\w.)\]-])-(?=[\w.‖√|(])|(?<= )-(?= )", "\N{MINUS SIGN}", text)
     return re.sub(r"(?<![A-Za-z])[a-z]{2,}(?![A-Za-z])", lambda m: GREEK.get(m[0], m[0]), text)
 
 

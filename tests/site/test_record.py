@@ -21,6 +21,7 @@ SPEC.loader.exec_module(record)
         ("at most exp(-k / C)", "at most exp(−k / C)"),
         ("|slope - 1| <= 1.0e-10", "|slope − 1| ≤ 1.0·10⁻¹⁰"),
         ("near-zero loss, log-log axes", "near-zero loss, log-log axes"),
+        ("-||mu|| = -4", "−‖μ‖ = −4"),
         ("||mu||^2 sqrt(n), n^-2 and d^(-1/2)", "‖μ‖² √(n), n⁻² and d^(−1/2)"),
         ("0.9 ± 0.1", "0.9\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}0.1"),
         ("a 3-layer net, t=2e4", "a 3-layer net, t=2·10⁴"),
