@@ -22,7 +22,7 @@ ZERO = 1e-9  # below it, times the size of f, a coefficient counts as zero
 DEGREE = 20  # rounding leaves mu_j an error of 1e-16 sqrt(j!): 1e-7 of the size of f at 20
 NODES = 350  # beyond it numpy's Gauss-Hermite weights overflow
 POINTS = 10**7  # of a tensor rule: more do not fit into a laptop's memory
-COARSE, FINE = 10**6, 4 * 10**6  # points of a quadrature that looks for a stair
+TRIES = (300_000, 1_000_000, 4_000_000)  # points of a quadrature that looks for a stair
 
 
 class Rule(NamedTuple):
@@ -182,7 +182,7 @@ def staircase(
     """
     r, steps = check.count("r", r), check.count("steps", steps, 0)
     tolerance = float(check.positive("tolerance", tolerance))
-    for attempt in range(3):
+    for attempt in range(len(TRIES)):
         spaces, doubt = _climb(f, r, steps, rule, tolerance, attempt)
         if not doubt:
             return spaces
@@ -201,7 +201,7 @@ def _climb(
         if climbs and k < r:
             inside = grid(_even((1, 16, 10, 8, 5, 4)[min(k, 5)], 6.0, 0.31), k)
             inside = inside._replace(node=_turned(inside.node, 0, rng))
-            most = ((FINE if attempt else COARSE) / len(inside.weight)) ** (1 / (r - k))
+            most = (TRIES[attempt] / len(inside.weight)) ** (1 / (r - k))
             rules = _rules(most, attempt > 0)
             rules[0] = rule or rules[0]
             pulls = [

@@ -168,12 +168,20 @@ def dimensions(f, r, **options):
     return [U.shape[1] for U in spaces]
 
 
-@pytest.mark.parametrize("turned", [False, True])
 @pytest.mark.parametrize(("f", "r", "dims"), STAIRS + ROUGH)
-def test_staircase_dimensions(f, r, dims, turned):
-    assert dimensions(rotated(f, r) if turned and r > 1 else f, r) == dims
+def test_staircase_dimensions(f, r, dims):
+    assert dimensions(f, r) == dims
 
 
+SLOWLY = [pytest.param(*case, marks=pytest.mark.nightly) for case in ROUGH[1:]]
+
+
+@pytest.mark.parametrize(("f", "r", "dims"), [*STAIRS, ROUGH[0], *SLOWLY])
+def test_rotating_a_target_keeps_its_dimensions(f, r, dims):
+    assert dimensions(rotated(f, r), r) == dims
+
+
+@pytest.mark.nightly  # the finest quadratures take seconds
 @pytest.mark.parametrize("turned", [False, True])
 @pytest.mark.parametrize(("f", "r", "dims"), UNDECIDED)
 def test_the_staircase_is_right_or_undecided(f, r, dims, turned):
@@ -207,7 +215,7 @@ def test_what_is_undecided_is_said_with_its_numbers():
         lambda a, b: np.exp(a * b) + a,
     ],
 )
-@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("turned", [False, pytest.param(True, marks=pytest.mark.nightly)])
 def test_a_target_without_second_moment_is_refused(f, turned):
     with pytest.raises(ValueError, match=r"f: step 1 is undecided: quadratures find E\[f\^2\] = "):
         hermite.staircase(rotated(f, 2) if turned else f, 2, 2)
