@@ -17,7 +17,7 @@ from sphinx.errors import SphinxError
 from sphinx.util.docutils import docutils_namespace, patch_docutils
 
 from tools import chapters as book
-from tools import site
+from tools import claims, site
 from tools.bibliography import Citation, citations
 from tools.files import ToolError, digest, read_derived, write_json
 from tools.myst import parser
@@ -81,6 +81,7 @@ def figure(cell: NotebookNode) -> tuple[str, str, list[str]]:
 def read_pages(root: Path, committed: bool) -> tuple[BuildEnvironment, dict[str, nodes.document]]:
     """What Sphinx knows once it has read every page as for the site; nothing is written."""
     site.fill_cache(root, book.chapters(root), committed)
+    claims.record(root, committed)  # for the ledger's page, were it of an older form
     given = {"external_toc_path": str(root / "_toc.yml"), "latex_individualpages": False}
     given["nb_execution_cache_path"] = str(root / "_build/.jupyter_cache")
     config, _ = get_final_config(user_yaml=root / "_config.yml", cli_config=given)

@@ -45,9 +45,14 @@ def fill(body: str, values: list[str]) -> str:
     text = ""
     for piece in re.split(r"(#\d)", body):
         value = values[int(piece[1]) - 1] if re.fullmatch(r"#\d", piece) else piece
-        joint = re.search(r"\\[A-Za-z]+$", text) and value[:1].isalpha()
-        text += f" {value}" if joint else value
+        text = apart(text, value)
     return text
+
+
+def apart(left: str, right: str) -> str:
+    """Two pieces of a formula: a letter does not lengthen the command before it."""
+    joint = re.search(r"\\[A-Za-z]+$", left) and right[:1].isalpha()
+    return f"{left} {right}" if joint else left + right
 
 
 def expand(tex: str, macros: dict[str, str], depth: int = 0) -> str:
@@ -56,7 +61,7 @@ def expand(tex: str, macros: dict[str, str], depth: int = 0) -> str:
         raise ValueError("macros call each other for ever")
     out, place = "", 0
     while match := COMMAND.search(tex, place):
-        out += tex[place : match.start()]
+        out = apart(out, tex[place : match.start()])
         place = match.end()
         if match[0] not in macros:
             out += match[0]
@@ -68,7 +73,7 @@ def expand(tex: str, macros: dict[str, str], depth: int = 0) -> str:
             values.append(value)
         text = expand(fill(body, values), macros, depth + 1)
         out += f"{{{text}}}" if out.rstrip().endswith(("_", "^")) else text
-    return out + tex[place:]
+    return apart(out, tex[place:])
 
 
 @functools.cache
