@@ -149,13 +149,6 @@ def given(
     )
 
 
-def shuffled(data: SignalNoise) -> SignalNoise:
-    """The same batch with each run's observed labels in a random order: nothing left to learn."""
-    rngs = [span.stream(data.seed, int(i), "signal-noise: shuffled labels") for i in data.run]
-    order = torch.stack([torch.from_numpy(rng.permutation(data.y.shape[1])) for rng in rngs])
-    return data._replace(y_obs=data.y_obs.gather(1, order))
-
-
 def problem(
     data: SignalNoise,
     *,

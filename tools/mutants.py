@@ -1,4 +1,4 @@
-"""Every claim under its mutant (a wrong law, labels shuffled, …): there it must fail."""
+"""Every claim under its mutant (a wrong law, another variable, …): there it must fail."""
 
 import argparse
 from pathlib import Path

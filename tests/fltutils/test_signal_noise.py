@@ -176,20 +176,6 @@ def test_given_refuses(name: str, value: Any, message: str) -> None:
         signal_noise.given(**{**arrays(), name: value})
 
 
-def test_shuffled_moves_the_observed_labels_and_nothing_else() -> None:
-    s = signal_noise.draw(**{**SIZES, "n": 200}, flip=0.1, runs=[3, 8])
-    t = signal_noise.shuffled(s)
-    assert torch.equal(t.y_obs.sort(1).values, s.y_obs.sort(1).values)
-    for i in (0, 1):
-        assert not torch.equal(t.y_obs[i], s.y_obs[i])
-        agree = (t.y_obs[i] * t.y[i]).mean()
-        assert abs(agree) < 5 / 200**0.5  # nothing left to learn
-    for name in ("mu", "xi", "y", "W0"):
-        assert torch.equal(getattr(t, name), getattr(s, name))
-    alone = signal_noise.shuffled(train.pick(s, torch.tensor([1])))
-    assert torch.equal(alone.y_obs[0], t.y_obs[1])
-
-
 def test_select_keeps_the_order_of_the_index() -> None:
     s = signal_noise.draw(**SIZES, runs=4)
     t = train.pick(s, torch.tensor([2, 0]))
