@@ -2,6 +2,7 @@
 
 import ast
 import re
+import symtable
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -138,17 +139,29 @@ def options(path: Path, body: str, line: int) -> tuple[dict[str, Any], int]:
     return found, used
 
 
+def bound(code: ast.Module) -> set[str]:
+    """The names that code binds."""
+    symbols = symtable.symtable(ast.unparse(code), "cell", "exec").get_symbols()
+    return {name.get_name() for name in symbols if name.is_assigned() or name.is_imported()}
+
+
 def check_cells(path: Path) -> None:
     """Raise where the options or the code of a cell cannot be read, or no cell has parameters."""
     content = readers.text(path)
     tagged: list[bool] = []
+    named: set[str] = set()  # by the last cell that is no mutant's
     for cell in CELL.finditer(content):
         line = readers.line_of(content, cell.start(2))
         found, used = options(path, cell[2], line)
-        if of_mutants(found.get("tags", [])) and len(tagged) < 2:
-            raise readers.fault(path, line, "a mutant's cell must follow the cell it stands in for")
         code = "\n".join(cell[2].split("\n")[used:])
-        parse(path, code, line + used)
+        names = bound(parse(path, code, line + used))
+        if not of_mutants(found.get("tags", [])):
+            named = names
+        elif len(tagged) < 2:
+            raise readers.fault(path, line, "a mutant's cell must follow the cell it stands in for")
+        elif lost := sorted(named - names):
+            said = f"a mutant's cell must define {lost[0]!r}, as the cell it stands in for does"
+            raise readers.fault(path, line, said)
         if "NBVAL_" in code:
             raise readers.fault(path, line, "a mark NBVAL_…: every output must reproduce")
         tagged += ["parameters" in found.get("tags", [])]

@@ -104,6 +104,8 @@ CASES = [
     ("book/tides.md", "emit.claim(", "emit claim(", ":36: broken Python: invalid syntax"),
     ("book/tides.md", ":tags: [parameters]", ":tags: [mutant-off]",
      ":16: a mutant's cell must follow the cell it stands in for"),
+    ("book/tides.md", "tide\n\nturning = False", "tide",
+     ":28: a mutant's cell must define 'turning', as the cell it stands in for does"),
     ("fltutils/moon.py", "5.0", "5.0.", ":1: broken Python: invalid syntax"),
     ("book/stray.ipynb", WHOLE, "{}",
      ": no chapter gives this notebook: delete it, or add its .md"),
