@@ -25,7 +25,7 @@ FOLDER = ROOT / "book" / "_assets" / "labs"
 LINE = re.compile(r"""(?m)^[ ]*//.*\n|^[ ]+|[ ]+// [^"'`\n]*$""")  # comments, and what indents
 TEXTUAL = re.compile(r"[`']|\S/|/\S|<[a-z]")  # perhaps within a template or a regular expression
 SPACED = re.compile(r'("[^"]*")|(?<![-+])[ ]?([-+*/%=<>?:,;(){}&|])(?:[ ](?![-+]))?')
-NAMED = re.compile(r"\b([bti])_(\d+)\b")
+NAMED = re.compile(r"\b([abist])_(\d+)\b")
 FIXTURES = ROOT / "tests" / "labs" / "fixtures"
 
 

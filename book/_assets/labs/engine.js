@@ -132,7 +132,16 @@ function FeatureLabEngine() {
   // A model: its description, and its kernels as functions of the sizes.
   function model(name, spec, define) {
     const kernels = {};
-    define((kernel, inputs, buffers, run) => (kernels[kernel] = { inputs, buffers, run }));
+    define((kernel, inputs, plan, run) => (kernels[kernel] = {
+      inputs,
+      buffers(rt, sizes) {
+        for (const s in sizes) rt.check(`${kernel}: ${s} >= 2`, sizes[s] >= 2);
+        const [asked, made] = plan(rt, sizes);
+        return { asked, own: made.map((length) => new Float64Array(length)) };
+      },
+      run: (rt, sizes, { asked, own }, ...given) =>
+        run(rt, sizes, own, ...given.map((a, k) => (asked[k] ? rt.input(a, asked[k], own) : a))),
+    }));
     return { name, spec, kernels };
   }
 

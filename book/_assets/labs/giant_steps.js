@@ -2,523 +2,378 @@
 // torch 2.13.0, source ed4d1766883d0fa5
 FeatureLab.model("giant_steps",{"sizes":{"n":{"d^kappa":1},"h":{"h":1},"p":{"h":2},"c":{"1":3}},"draws":{"V":{"law":"normal","shape":["h","c"]},"B0":{"law":"lower","shape":["h","h"]},"chi0":{"law":"chi","shape":["h"],"df":{"d":1,"1":-3}},"U":{"law":"uniform","shape":["h"]},"F":{"law":"uniform","shape":["h"]},"X1":{"law":"normal","shape":["n","c"]},"Z1":{"law":"normal","shape":["n","p"]},"B1":{"law":"lower","shape":["p","p"]},"chi1":{"law":"chi","shape":["p"],"df":{"d":1,"1":-3,"h":-2}},"X2":{"law":"normal","shape":["n","c"]},"Z2":{"law":"normal","shape":["n","p"]},"B2":{"law":"lower","shape":["p","p"]},"chi2":{"law":"chi","shape":["p"],"df":{"d":1,"1":-3,"h":-2}},"X3":{"law":"normal","shape":["n","c"]},"Z3":{"law":"normal","shape":["n","p"]},"B3":{"law":"lower","shape":["p","p"]},"chi3":{"law":"chi","shape":["p"],"df":{"d":1,"1":-3,"h":-2}},"X4":{"law":"normal","shape":["n","c"]},"Z4":{"law":"normal","shape":["n","p"]},"B4":{"law":"lower","shape":["p","p"]},"chi4":{"law":"chi","shape":["p"],"df":{"d":1,"1":-3,"h":-2}}},"init":["start"],"step":["giant_step","next_batch"],"measure":["cosines"]},function(kernel){
 kernel("start",["V","B0","chi0","U","F","bias","rate"],function(rt,{c,h}){
-rt.check("start",c>=2);
-rt.check("start",h>=2);
-return{
-b1:new Float64Array(h*h),
-b10:new Float64Array(h),
-b15:new Float64Array(h),
-b16:new Float64Array(h),
-b18:new Float64Array(h*h),
-b23:new Float64Array(h),
-b25:new Float64Array(2*h*h),
-b31:new Float64Array(2*h*h),
-b38:new Float64Array(4*h*h),
-b39:new Float64Array(2*c*h),
-b48:new Float64Array(2*h),
-b51:new Float64Array(2*h),
-b55:new Float64Array(1),
-};
-},function(rt,{c,h},{b1,b10,b15,b16,b18,b23,b25,b31,b38,b39,b48,b51,b55},V,B0,chi0,U,F,bias,rate){
-let own=[b39,b38,b48,b51,b55];
-V=rt.input(V,h*c,own);
-B0=rt.input(B0,h*h,own);
-chi0=rt.input(chi0,h,own);
-U=rt.input(U,h,own);
-F=rt.input(F,h,own);
+return [[h*c,h*h,h,h,h,0,0],[h*h,h,h,h,h*h,h,2*h*h,2*h*h,4*h*h,2*c*h,2*h,2*h]];
+},function(rt,{c,h},[b1,b2,b3,b4,b5,b6,b7,b8,b9,b10,b11,b12],V,B0,chi0,U,F,bias,rate){
+let s1;
 {
+for(let i1=0;i1<h;i1++){
+let t1=(i1*h);
+let t2=chi0[i1];
 for(let i2=0;i2<h;i2++){
-let t4=(i2*h);
-let t5=chi0[i2];
-for(let i3=0;i3<h;i3++){
-b1[t4+i3]=((i3<=i2-1?B0[t4+i3]:0)+(i2===i3?t5:0));
+b1[t1+i2]=((i2<=i1-1?B0[t1+i2]:0)+(i1===i2?t2:0));
 }
 }
 }
 {
-for(let i6=0;i6<h;i6++){
-let t8=(i6*c);
-let a_9=0;
-for(let i7=0;i7<c;i7++){
-a_9+=(V[t8+i7]*V[t8+i7]);
+for(let i1=0;i1<h;i1++){
+let t1=(i1*c);
+let a1=0;
+for(let i2=0;i2<c;i2++){
+a1+=(V[t1+i2]*V[t1+i2]);
 }
-b10[i6]=a_9;
-}
-}
-{
-for(let i11=0;i11<h;i11++){
-let t13=(i11*h);
-let a_14=0;
-for(let i12=0;i12<h;i12++){
-a_14+=(b1[t13+i12]*b1[t13+i12]);
-}
-b15[i11]=a_14;
+b2[i1]=a1;
 }
 }
 {
-for(let i17=0;i17<h;i17++){
-b16[i17]=(Math.sqrt((b10[i17]+b15[i17])));
+for(let i1=0;i1<h;i1++){
+let t1=(i1*h);
+let a1=0;
+for(let i2=0;i2<h;i2++){
+a1+=(b1[t1+i2]*b1[t1+i2]);
+}
+b3[i1]=a1;
 }
 }
 {
-for(let i19=0;i19<h;i19++){
-let t21=(i19*h);
-let t22=b16[i19];
-for(let i20=0;i20<h;i20++){
-b18[t21+i20]=(b1[t21+i20]/t22);
-}
+for(let i1=0;i1<h;i1++){
+b4[i1]=(Math.sqrt((b2[i1]+b3[i1])));
 }
 }
 {
-for(let i24=0;i24<h;i24++){
-b23[i24]=(Math.sign((U[i24]-0.5)));
-}
-}
-{
-let t29=(-h*h);
-for(let i26=0;i26<2*h;i26++){
-let t28=(i26*h);
-let t30=(t29+i26*h);
-for(let i27=0;i27<h;i27++){
-b25[t28+i27]=(i26<h?b18[t28+i27]:b18[t30+i27]);
+for(let i1=0;i1<h;i1++){
+let t1=(i1*h);
+let t2=b4[i1];
+for(let i2=0;i2<h;i2++){
+b5[t1+i2]=(b1[t1+i2]/t2);
 }
 }
 }
 {
-let t34=(-h*h);
-let t36=(2*h);
-for(let i32=0;i32<h;i32++){
-let t35=(t34+i32);
-let t37=(i32*t36);
-for(let i33=0;i33<2*h;i33++){
-b31[t37+i33]=(i33<h?b18[i32+i33*h]:b18[t35+i33*h]);
+for(let i1=0;i1<h;i1++){
+b6[i1]=(Math.sign((U[i1]-0.5)));
+}
+}
+{
+let t1=(-h*h);
+for(let i1=0;i1<2*h;i1++){
+let t2=(i1*h);
+let t3=(t1+i1*h);
+for(let i2=0;i2<h;i2++){
+b7[t2+i2]=(i1<h?b5[t2+i2]:b5[t3+i2]);
 }
 }
 }
 {
-rt.mm(b38,0,2*h,2*h,h,b25,0,h,1,b31,0,2*h,1);
+let t1=(-h*h);
+let t2=(2*h);
+for(let i1=0;i1<h;i1++){
+let t3=(t1+i1);
+let t4=(i1*t2);
+for(let i2=0;i2<2*h;i2++){
+b8[t4+i2]=(i2<h?b5[i1+i2*h]:b5[t3+i2*h]);
 }
+}
+}
+rt.mm(b9,0,2*h,2*h,h,b7,0,h,1,b8,0,2*h,1);
 {
-let t44=(-c*h);
-let t46=(-h);
-for(let i40=0;i40<2*h;i40++){
-let t42=(i40*c);
-let t43=b16[i40];
-let t45=(t44+i40*c);
-let t47=b16[t46+i40];
-for(let i41=0;i41<c;i41++){
-b39[t42+i41]=(i40<h?(V[t42+i41]/t43):(V[t45+i41]/t47));
+let t1=(-c*h);
+let t2=(-h);
+for(let i1=0;i1<2*h;i1++){
+let t3=(i1*c);
+let t4=b4[i1];
+let t5=(t1+i1*c);
+let t6=b4[t2+i1];
+for(let i2=0;i2<c;i2++){
+b10[t3+i2]=(i1<h?(V[t3+i2]/t4):(V[t5+i2]/t6));
 }
-}
-}
-{
-let t50=(-h);
-for(let i49=0;i49<2*h;i49++){
-b48[i49]=(i49<h?b23[i49]:(-b23[t50+i49]));
-}
-}
-{
-let t53=(bias*(0));
-let t54=(-h);
-for(let i52=0;i52<2*h;i52++){
-b51[i52]=(i52<h?((+(F[i52]>0.5))?bias:t53):((+(F[t54+i52]>0.5))?bias:t53));
 }
 }
 {
-b55[0]=(rate*(2*h));
+let t1=(-h);
+for(let i1=0;i1<2*h;i1++){
+b11[i1]=(i1<h?b6[i1]:(-b6[t1+i1]));
 }
-return{M:b39,S:b38,a:b48,b:b51,eta:b55[0]};
+}
+{
+let t1=(bias*(0));
+let t2=(-h);
+for(let i1=0;i1<2*h;i1++){
+b12[i1]=(i1<h?((+(F[i1]>0.5))?bias:t1):((+(F[t2+i1]>0.5))?bias:t1));
+}
+}
+s1=(rate*(2*h));
+return{M:b10,S:b9,a:b11,b:b12,eta:s1};
 });
 kernel("giant_step",["M","S","a","b","X1","Z1","B1","chi1","eta","linear1","linear2","square1","square2","cross"],function(rt,{c,n,p}){
-rt.check("giant_step",c>=2);
-rt.check("giant_step",n>=2);
-rt.check("giant_step",p>=2);
-return{
-b4:new Float64Array(1),
-b5:new Float64Array(p*p),
-b6:new Float64Array(p*p),
-b11:new Float64Array(n*p),
-b12:new Float64Array(n*p),
-b13:new Float64Array(n*p),
-b17:new Float64Array(n*p),
-b22:new Float64Array(n),
-b23:new Float64Array(n),
-b25:new Float64Array(n*p),
-b31:new Float64Array(p*p),
-b32:new Float64Array(p*p),
-b36:new Float64Array(p*p),
-b40:new Float64Array(1),
-b41:new Float64Array(p*p),
-b42:new Float64Array(p*p),
-b47:new Float64Array(p*p),
-b52:new Float64Array(p*p),
-b53:new Float64Array(c*p),
-b54:new Float64Array(p*p),
-b55:new Float64Array(p*p),
-b56:new Float64Array(c*p),
-b60:new Float64Array(p*p),
-};
-},function(rt,{c,n,p},{b4,b5,b6,b11,b12,b13,b17,b22,b23,b25,b31,b32,b36,b40,b41,b42,b47,b52,b53,b54,b55,b56,b60},M,S,a,b,X1,Z1,B1,chi1,eta,linear1,linear2,square1,square2,cross){
-let own=[b56,b60];
-M=rt.input(M,p*c,own);
-S=rt.input(S,p*p,own);
-a=rt.input(a,p,own);
-b=rt.input(b,p,own);
-X1=rt.input(X1,n*c,own);
-Z1=rt.input(Z1,n*p,own);
-B1=rt.input(B1,p*p,own);
-chi1=rt.input(chi1,p,own);
+return [[p*c,p*p,p,p,n*c,n*p,p*p,p,0,0,0,0,0,0],[p*p,p*p,n*p,n*p,n*p,n*p,n,n,n*p,p*p,p*p,p*p,p*p,p*p,p*p,p*p,c*p,p*p,p*p,c*p,p*p]];
+},function(rt,{c,n,p},[b1,b2,b3,b4,b5,b6,b7,b8,b9,b10,b11,b12,b13,b14,b15,b16,b17,b18,b19,b20,b21],M,S,a,b,X1,Z1,B1,chi1,eta,linear1,linear2,square1,square2,cross){
+let s1,s2;
 {
-let t2=(p+1);
-let a_3=0;
+let t1=(p+1);
+let a1=0;
 for(let i1=0;i1<p;i1++){
-a_3+= S[i1*t2];
+a1+= S[i1*t1];
 }
-b4[0]=a_3/(p);
-}
-{
-let t10=(b4[0]*(1e-08));
-for(let i7=0;i7<p;i7++){
-let t9=(i7*p);
-for(let i8=0;i8<p;i8++){
-b6[t9+i8]=(S[t9+i8]+(t10*(i7===i8?1.0:0)));
-}
-}
+s1=a1/(p);
 }
 {
-rt.cholesky(b5,p,b6,0,p,1);
+let t1=(s1*(1e-08));
+for(let i1=0;i1<p;i1++){
+let t2=(i1*p);
+for(let i2=0;i2<p;i2++){
+b2[t2+i2]=(S[t2+i2]+(t1*(i1===i2?1.0:0)));
 }
-{
-rt.mm(b11,0,n,p,c,X1,0,c,1,M,0,1,c);
 }
-{
-rt.mm(b12,0,n,p,p,Z1,0,p,1,b5,0,1,p);
 }
+rt.cholesky(b1,p,b2,0,p,1);
+rt.mm(b3,0,n,p,c,X1,0,c,1,M,0,1,c);
+rt.mm(b4,0,n,p,p,Z1,0,p,1,b1,0,1,p);
 {
-for(let i14=0;i14<n;i14++){
-let t16=(i14*p);
-for(let i15=0;i15<p;i15++){
-b13[t16+i15]=((b11[t16+i15]+b12[t16+i15])+b[i15]);
+for(let i1=0;i1<n;i1++){
+let t1=(i1*p);
+for(let i2=0;i2<p;i2++){
+b5[t1+i2]=((b3[t1+i2]+b4[t1+i2])+b[i2]);
 }
 }
 }
 {
-for(let i18=0;i18<n;i18++){
-let t20=(i18*p);
-for(let i19=0;i19<p;i19++){
-let t21=b13[t20+i19];
-b17[t20+i19]=((t21<0?0:t21));
+for(let i1=0;i1<n;i1++){
+let t1=(i1*p);
+for(let i2=0;i2<p;i2++){
+let t2=b5[t1+i2];
+b6[t1+i2]=((t2<0?0:t2));
+}
+}
+}
+rt.mm(b7,0,n,1,p,b6,0,p,1,a,0,1,0);
+{
+for(let i1=0;i1<n;i1++){
+b8[i1]=(((((linear1*X1[i1*c])+(linear2*X1[1+i1*c]))+((square1*((X1[i1*c]*X1[i1*c])-1))+(square2*((X1[1+i1*c]*X1[1+i1*c])-1))))+((cross*X1[i1*c])*X1[1+i1*c]))-(b7[i1]/p));
+}
+}
+{
+let t1=(eta/(n*p));
+for(let i1=0;i1<n;i1++){
+let t2=(i1*p);
+let t3=b8[i1];
+for(let i2=0;i2<p;i2++){
+b9[t2+i2]=(((t3*(+(+(b5[t2+i2]>0))))*a[i2])*t1);
+}
+}
+}
+rt.mm(b10,0,p,p,n,b9,0,1,p,Z1,0,p,1);
+{
+for(let i1=0;i1<p;i1++){
+let t1=(i1*p);
+for(let i2=0;i2<p;i2++){
+b11[t1+i2]=(b1[t1+i2]+b10[t1+i2]);
+}
+}
+}
+rt.mm(b12,0,p,p,n,b9,0,1,p,b9,0,p,1);
+{
+let t1=(p+1);
+let a1=0;
+for(let i1=0;i1<p;i1++){
+a1+= b12[i1*t1];
+}
+s2=a1/(p);
+}
+{
+let t1=(s2*(1e-08));
+for(let i1=0;i1<p;i1++){
+let t2=(i1*p);
+for(let i2=0;i2<p;i2++){
+b14[t2+i2]=(b12[t2+i2]+(t1*(i1===i2?1.0:0)));
+}
+}
+}
+rt.cholesky(b13,p,b14,0,p,1);
+{
+for(let i1=0;i1<p;i1++){
+let t1=(i1*p);
+let t2=chi1[i1];
+for(let i2=0;i2<p;i2++){
+b15[t1+i2]=((i2<=i1-1?B1[t1+i2]:0)+(i1===i2?t2:0));
+}
+}
+}
+rt.mm(b16,0,p,p,p,b13,0,p,1,b15,0,p,1);
+rt.mm(b17,0,p,c,n,b9,0,1,p,X1,0,c,1);
+rt.mm(b18,0,p,p,p,b11,0,p,1,b11,0,1,p);
+rt.mm(b19,0,p,p,p,b16,0,p,1,b16,0,1,p);
+{
+for(let i1=0;i1<p;i1++){
+let t1=(i1*c);
+for(let i2=0;i2<c;i2++){
+b20[t1+i2]=(M[t1+i2]+b17[t1+i2]);
 }
 }
 }
 {
-rt.mm(b22,0,n,1,p,b17,0,p,1,a,0,1,0);
-}
-{
-for(let i24=0;i24<n;i24++){
-b23[i24]=(((((linear1*X1[i24*c])+(linear2*X1[1+i24*c]))+((square1*((X1[i24*c]*X1[i24*c])-1))+(square2*((X1[1+i24*c]*X1[1+i24*c])-1))))+((cross*X1[i24*c])*X1[1+i24*c]))-(b22[i24]/p));
-}
-}
-{
-let t30=(eta/(n*p));
-for(let i26=0;i26<n;i26++){
-let t28=(i26*p);
-let t29=b23[i26];
-for(let i27=0;i27<p;i27++){
-b25[t28+i27]=(((t29*(+(+(b13[t28+i27]>0))))*a[i27])*t30);
+for(let i1=0;i1<p;i1++){
+let t1=(i1*p);
+for(let i2=0;i2<p;i2++){
+b21[t1+i2]=(b18[t1+i2]+b19[t1+i2]);
 }
 }
 }
-{
-rt.mm(b31,0,p,p,n,b25,0,1,p,Z1,0,p,1);
-}
-{
-for(let i33=0;i33<p;i33++){
-let t35=(i33*p);
-for(let i34=0;i34<p;i34++){
-b32[t35+i34]=(b5[t35+i34]+b31[t35+i34]);
-}
-}
-}
-{
-rt.mm(b36,0,p,p,n,b25,0,1,p,b25,0,p,1);
-}
-{
-let t38=(p+1);
-let a_39=0;
-for(let i37=0;i37<p;i37++){
-a_39+= b36[i37*t38];
-}
-b40[0]=a_39/(p);
-}
-{
-let t46=(b40[0]*(1e-08));
-for(let i43=0;i43<p;i43++){
-let t45=(i43*p);
-for(let i44=0;i44<p;i44++){
-b42[t45+i44]=(b36[t45+i44]+(t46*(i43===i44?1.0:0)));
-}
-}
-}
-{
-rt.cholesky(b41,p,b42,0,p,1);
-}
-{
-for(let i48=0;i48<p;i48++){
-let t50=(i48*p);
-let t51=chi1[i48];
-for(let i49=0;i49<p;i49++){
-b47[t50+i49]=((i49<=i48-1?B1[t50+i49]:0)+(i48===i49?t51:0));
-}
-}
-}
-{
-rt.mm(b52,0,p,p,p,b41,0,p,1,b47,0,p,1);
-}
-{
-rt.mm(b53,0,p,c,n,b25,0,1,p,X1,0,c,1);
-}
-{
-rt.mm(b54,0,p,p,p,b32,0,p,1,b32,0,1,p);
-}
-{
-rt.mm(b55,0,p,p,p,b52,0,p,1,b52,0,1,p);
-}
-{
-for(let i57=0;i57<p;i57++){
-let t59=(i57*c);
-for(let i58=0;i58<c;i58++){
-b56[t59+i58]=(M[t59+i58]+b53[t59+i58]);
-}
-}
-}
-{
-for(let i61=0;i61<p;i61++){
-let t63=(i61*p);
-for(let i62=0;i62<p;i62++){
-b60[t63+i62]=(b54[t63+i62]+b55[t63+i62]);
-}
-}
-}
-return{M:b56,S:b60};
+return{M:b20,S:b21};
 });
 kernel("next_batch",["X2","X3","X4","Z2","Z3","Z4","B2","B3","B4","chi2","chi3","chi4"],function(rt,{c,n,p}){
-rt.check("next_batch",c>=2);
-rt.check("next_batch",n>=2);
-rt.check("next_batch",p>=2);
-return{
-b1:new Float64Array(c*n),
-b5:new Float64Array(c*n),
-b9:new Float64Array(c*n),
-b13:new Float64Array(n*p),
-b17:new Float64Array(n*p),
-b21:new Float64Array(n*p),
-b25:new Float64Array(p*p),
-b29:new Float64Array(p*p),
-b33:new Float64Array(p*p),
-b37:new Float64Array(p),
-b39:new Float64Array(p),
-b41:new Float64Array(p),
-};
-},function(rt,{c,n,p},{b1,b5,b9,b13,b17,b21,b25,b29,b33,b37,b39,b41},X2,X3,X4,Z2,Z3,Z4,B2,B3,B4,chi2,chi3,chi4){
-let own=[b1,b5,b9,b13,b17,b21,b25,b29,b33,b37,b39,b41];
-X2=rt.input(X2,n*c,own);
-X3=rt.input(X3,n*c,own);
-X4=rt.input(X4,n*c,own);
-Z2=rt.input(Z2,n*p,own);
-Z3=rt.input(Z3,n*p,own);
-Z4=rt.input(Z4,n*p,own);
-B2=rt.input(B2,p*p,own);
-B3=rt.input(B3,p*p,own);
-B4=rt.input(B4,p*p,own);
-chi2=rt.input(chi2,p,own);
-chi3=rt.input(chi3,p,own);
-chi4=rt.input(chi4,p,own);
+return [[n*c,n*c,n*c,n*p,n*p,n*p,p*p,p*p,p*p,p,p,p],[c*n,c*n,c*n,n*p,n*p,n*p,p*p,p*p,p*p,p,p,p]];
+},function(rt,{c,n,p},[b1,b2,b3,b4,b5,b6,b7,b8,b9,b10,b11,b12],X2,X3,X4,Z2,Z3,Z4,B2,B3,B4,chi2,chi3,chi4){
 {
-for(let i2=0;i2<n;i2++){
-let t4=(i2*c);
-for(let i3=0;i3<c;i3++){
-b1[t4+i3]=(X2[t4+i3]*1);
+for(let i1=0;i1<n;i1++){
+let t1=(i1*c);
+for(let i2=0;i2<c;i2++){
+b1[t1+i2]=(X2[t1+i2]*1);
 }
 }
 }
 {
-for(let i6=0;i6<n;i6++){
-let t8=(i6*c);
-for(let i7=0;i7<c;i7++){
-b5[t8+i7]=(X3[t8+i7]*1);
+for(let i1=0;i1<n;i1++){
+let t1=(i1*c);
+for(let i2=0;i2<c;i2++){
+b2[t1+i2]=(X3[t1+i2]*1);
 }
 }
 }
 {
-for(let i10=0;i10<n;i10++){
-let t12=(i10*c);
-for(let i11=0;i11<c;i11++){
-b9[t12+i11]=(X4[t12+i11]*1);
+for(let i1=0;i1<n;i1++){
+let t1=(i1*c);
+for(let i2=0;i2<c;i2++){
+b3[t1+i2]=(X4[t1+i2]*1);
 }
 }
 }
 {
-for(let i14=0;i14<n;i14++){
-let t16=(i14*p);
-for(let i15=0;i15<p;i15++){
-b13[t16+i15]=(Z2[t16+i15]*1);
+for(let i1=0;i1<n;i1++){
+let t1=(i1*p);
+for(let i2=0;i2<p;i2++){
+b4[t1+i2]=(Z2[t1+i2]*1);
 }
 }
 }
 {
-for(let i18=0;i18<n;i18++){
-let t20=(i18*p);
-for(let i19=0;i19<p;i19++){
-b17[t20+i19]=(Z3[t20+i19]*1);
+for(let i1=0;i1<n;i1++){
+let t1=(i1*p);
+for(let i2=0;i2<p;i2++){
+b5[t1+i2]=(Z3[t1+i2]*1);
 }
 }
 }
 {
-for(let i22=0;i22<n;i22++){
-let t24=(i22*p);
-for(let i23=0;i23<p;i23++){
-b21[t24+i23]=(Z4[t24+i23]*1);
+for(let i1=0;i1<n;i1++){
+let t1=(i1*p);
+for(let i2=0;i2<p;i2++){
+b6[t1+i2]=(Z4[t1+i2]*1);
 }
 }
 }
 {
-for(let i26=0;i26<p;i26++){
-let t28=(i26*p);
-for(let i27=0;i27<p;i27++){
-b25[t28+i27]=(B2[t28+i27]*1);
+for(let i1=0;i1<p;i1++){
+let t1=(i1*p);
+for(let i2=0;i2<p;i2++){
+b7[t1+i2]=(B2[t1+i2]*1);
 }
 }
 }
 {
-for(let i30=0;i30<p;i30++){
-let t32=(i30*p);
-for(let i31=0;i31<p;i31++){
-b29[t32+i31]=(B3[t32+i31]*1);
+for(let i1=0;i1<p;i1++){
+let t1=(i1*p);
+for(let i2=0;i2<p;i2++){
+b8[t1+i2]=(B3[t1+i2]*1);
 }
 }
 }
 {
-for(let i34=0;i34<p;i34++){
-let t36=(i34*p);
-for(let i35=0;i35<p;i35++){
-b33[t36+i35]=(B4[t36+i35]*1);
+for(let i1=0;i1<p;i1++){
+let t1=(i1*p);
+for(let i2=0;i2<p;i2++){
+b9[t1+i2]=(B4[t1+i2]*1);
 }
 }
 }
 {
-for(let i38=0;i38<p;i38++){
-b37[i38]=(chi2[i38]*1);
+for(let i1=0;i1<p;i1++){
+b10[i1]=(chi2[i1]*1);
 }
 }
 {
-for(let i40=0;i40<p;i40++){
-b39[i40]=(chi3[i40]*1);
+for(let i1=0;i1<p;i1++){
+b11[i1]=(chi3[i1]*1);
 }
 }
 {
-for(let i42=0;i42<p;i42++){
-b41[i42]=(chi4[i42]*1);
+for(let i1=0;i1<p;i1++){
+b12[i1]=(chi4[i1]*1);
 }
 }
-return{X1:b1,X2:b5,X3:b9,Z1:b13,Z2:b17,Z3:b21,B1:b25,B2:b29,B3:b33,chi1:b37,chi2:b39,chi3:b41};
+return{X1:b1,X2:b2,X3:b3,Z1:b4,Z2:b5,Z3:b6,B1:b7,B2:b8,B3:b9,chi1:b10,chi2:b11,chi3:b12};
 });
 kernel("cosines",["M","S","X1","d","linear1","linear2","square1","square2","cross"],function(rt,{c,n,p}){
 rt.check("cosines",c>2);
-rt.check("cosines",c>=2);
-rt.check("cosines",n>=2);
-rt.check("cosines",p>=2);
-return{
-b5:new Float64Array(p),
-b6:new Float64Array(p),
-b9:new Float64Array(c*p),
-b18:new Float64Array(1),
-b23:new Float64Array(1),
-b26:new Float64Array(1),
-b27:new Float64Array(1),
-b28:new Float64Array(1),
-b29:new Float64Array(1),
-b30:new Float64Array(1),
-b31:new Float64Array(1),
-b32:new Float64Array(1),
-b33:new Float64Array(1),
-};
-},function(rt,{c,n,p},{b5,b6,b9,b18,b23,b26,b27,b28,b29,b30,b31,b32,b33},M,S,X1,d,linear1,linear2,square1,square2,cross){
-let own=[b27,b28,b29,b30,b31,b32,b33];
-M=rt.input(M,p*c,own);
-S=rt.input(S,p*p,own);
-X1=rt.input(X1,n*c,own);
+return [[p*c,p*p,n*c,0,0,0,0,0,0],[p,p,c*p]];
+},function(rt,{c,n,p},[b1,b2,b3],M,S,X1,d,linear1,linear2,square1,square2,cross){
+let s1,s2,s3,s4,s5,s6,s7,s8,s9,s10;
 {
 for(let i1=0;i1<p;i1++){
-let t3=(i1*c);
-let a_4=0;
+let t1=(i1*c);
+let a1=0;
 for(let i2=0;i2<c;i2++){
-a_4+=(M[t3+i2]*M[t3+i2]);
+a1+=(M[t1+i2]*M[t1+i2]);
 }
-b5[i1]=a_4;
-}
-}
-{
-let t8=(p+1);
-for(let i7=0;i7<p;i7++){
-b6[i7]=(Math.sqrt((b5[i7]+S[i7*t8])));
+b1[i1]=a1;
 }
 }
 {
-for(let i10=0;i10<p;i10++){
-let t12=(i10*c);
-let t13=b6[i10];
-for(let i11=0;i11<c;i11++){
-b9[t12+i11]=(M[t12+i11]/t13);
+let t1=(p+1);
+for(let i1=0;i1<p;i1++){
+b2[i1]=(Math.sqrt((b1[i1]+S[i1*t1])));
+}
+}
+{
+for(let i1=0;i1<p;i1++){
+let t1=(i1*c);
+let t2=b2[i1];
+for(let i2=0;i2<c;i2++){
+b3[t1+i2]=(M[t1+i2]/t2);
 }
 }
 }
 {
-let t15=((+((Math.sqrt(((linear1*linear1)+(linear2*linear2))))>(0)))?(linear1/((+((Math.sqrt(((linear1*linear1)+(linear2*linear2))))>(0)))?(Math.sqrt(((linear1*linear1)+(linear2*linear2)))):((Math.sqrt(((linear1*linear1)+(linear2*linear2))))+(1)))):((((+((Math.sqrt(((linear1*linear1)+(linear2*linear2))))>(0)))?(Math.sqrt(((linear1*linear1)+(linear2*linear2)))):((Math.sqrt(((linear1*linear1)+(linear2*linear2))))+(1)))*(0))+(1)));
-let t16=(linear2/((+((Math.sqrt(((linear1*linear1)+(linear2*linear2))))>(0)))?(Math.sqrt(((linear1*linear1)+(linear2*linear2)))):((Math.sqrt(((linear1*linear1)+(linear2*linear2))))+(1))));
-let a_17=0;
-for(let i14=0;i14<p;i14++){
-a_17+=(((b9[i14*c]*t15)+(b9[1+i14*c]*t16))*((b9[i14*c]*t15)+(b9[1+i14*c]*t16)));
+let t1=((+((Math.sqrt(((linear1*linear1)+(linear2*linear2))))>(0)))?(linear1/((+((Math.sqrt(((linear1*linear1)+(linear2*linear2))))>(0)))?(Math.sqrt(((linear1*linear1)+(linear2*linear2)))):((Math.sqrt(((linear1*linear1)+(linear2*linear2))))+(1)))):((((+((Math.sqrt(((linear1*linear1)+(linear2*linear2))))>(0)))?(Math.sqrt(((linear1*linear1)+(linear2*linear2)))):((Math.sqrt(((linear1*linear1)+(linear2*linear2))))+(1)))*(0))+(1)));
+let t2=(linear2/((+((Math.sqrt(((linear1*linear1)+(linear2*linear2))))>(0)))?(Math.sqrt(((linear1*linear1)+(linear2*linear2)))):((Math.sqrt(((linear1*linear1)+(linear2*linear2))))+(1))));
+let a1=0;
+for(let i1=0;i1<p;i1++){
+a1+=(((b3[i1*c]*t1)+(b3[1+i1*c]*t2))*((b3[i1*c]*t1)+(b3[1+i1*c]*t2)));
 }
-b18[0]=a_17/(p);
-}
-{
-let t20=((+((Math.sqrt(((linear1*linear1)+(linear2*linear2))))>(0)))?(linear1/((+((Math.sqrt(((linear1*linear1)+(linear2*linear2))))>(0)))?(Math.sqrt(((linear1*linear1)+(linear2*linear2)))):((Math.sqrt(((linear1*linear1)+(linear2*linear2))))+(1)))):((((+((Math.sqrt(((linear1*linear1)+(linear2*linear2))))>(0)))?(Math.sqrt(((linear1*linear1)+(linear2*linear2)))):((Math.sqrt(((linear1*linear1)+(linear2*linear2))))+(1)))*(0))+(1)));
-let t21=(linear2/((+((Math.sqrt(((linear1*linear1)+(linear2*linear2))))>(0)))?(Math.sqrt(((linear1*linear1)+(linear2*linear2)))):((Math.sqrt(((linear1*linear1)+(linear2*linear2))))+(1))));
-let a_22=0;
-for(let i19=0;i19<p;i19++){
-a_22+=(((b9[1+i19*c]*t20)-(b9[i19*c]*t21))*((b9[1+i19*c]*t20)-(b9[i19*c]*t21)));
-}
-b23[0]=a_22/(p);
+s1=a1/(p);
 }
 {
-let a_25=0;
-for(let i24=0;i24<p;i24++){
-a_25+=(b9[2+i24*c]*b9[2+i24*c]);
+let t1=((+((Math.sqrt(((linear1*linear1)+(linear2*linear2))))>(0)))?(linear1/((+((Math.sqrt(((linear1*linear1)+(linear2*linear2))))>(0)))?(Math.sqrt(((linear1*linear1)+(linear2*linear2)))):((Math.sqrt(((linear1*linear1)+(linear2*linear2))))+(1)))):((((+((Math.sqrt(((linear1*linear1)+(linear2*linear2))))>(0)))?(Math.sqrt(((linear1*linear1)+(linear2*linear2)))):((Math.sqrt(((linear1*linear1)+(linear2*linear2))))+(1)))*(0))+(1)));
+let t2=(linear2/((+((Math.sqrt(((linear1*linear1)+(linear2*linear2))))>(0)))?(Math.sqrt(((linear1*linear1)+(linear2*linear2)))):((Math.sqrt(((linear1*linear1)+(linear2*linear2))))+(1))));
+let a1=0;
+for(let i1=0;i1<p;i1++){
+a1+=(((b3[1+i1*c]*t1)-(b3[i1*c]*t2))*((b3[1+i1*c]*t1)-(b3[i1*c]*t2)));
 }
-b26[0]=a_25/(p);
-}
-{
-b27[0]=(Math.sqrt(b18[0]));
-}
-{
-b28[0]=(Math.sqrt(b23[0]));
+s2=a1/(p);
 }
 {
-b29[0]=(Math.sqrt(b26[0]));
+let a1=0;
+for(let i1=0;i1<p;i1++){
+a1+=(b3[2+i1*c]*b3[2+i1*c]);
 }
-{
-b30[0]=((1/(Math.sqrt(d)))*(1));
+s3=a1/(p);
 }
-{
-b31[0]=(Math.sqrt(((linear1*linear1)+(linear2*linear2))));
-}
-{
-b32[0]=(Math.abs((((((square2-square1)*(2))*((+((Math.sqrt(((linear1*linear1)+(linear2*linear2))))>(0)))?(linear1/((+((Math.sqrt(((linear1*linear1)+(linear2*linear2))))>(0)))?(Math.sqrt(((linear1*linear1)+(linear2*linear2)))):((Math.sqrt(((linear1*linear1)+(linear2*linear2))))+(1)))):((((+((Math.sqrt(((linear1*linear1)+(linear2*linear2))))>(0)))?(Math.sqrt(((linear1*linear1)+(linear2*linear2)))):((Math.sqrt(((linear1*linear1)+(linear2*linear2))))+(1)))*(0))+(1))))*(linear2/((+((Math.sqrt(((linear1*linear1)+(linear2*linear2))))>(0)))?(Math.sqrt(((linear1*linear1)+(linear2*linear2)))):((Math.sqrt(((linear1*linear1)+(linear2*linear2))))+(1)))))+(cross*((((+((Math.sqrt(((linear1*linear1)+(linear2*linear2))))>(0)))?(linear1/((+((Math.sqrt(((linear1*linear1)+(linear2*linear2))))>(0)))?(Math.sqrt(((linear1*linear1)+(linear2*linear2)))):((Math.sqrt(((linear1*linear1)+(linear2*linear2))))+(1)))):((((+((Math.sqrt(((linear1*linear1)+(linear2*linear2))))>(0)))?(Math.sqrt(((linear1*linear1)+(linear2*linear2)))):((Math.sqrt(((linear1*linear1)+(linear2*linear2))))+(1)))*(0))+(1)))*((+((Math.sqrt(((linear1*linear1)+(linear2*linear2))))>(0)))?(linear1/((+((Math.sqrt(((linear1*linear1)+(linear2*linear2))))>(0)))?(Math.sqrt(((linear1*linear1)+(linear2*linear2)))):((Math.sqrt(((linear1*linear1)+(linear2*linear2))))+(1)))):((((+((Math.sqrt(((linear1*linear1)+(linear2*linear2))))>(0)))?(Math.sqrt(((linear1*linear1)+(linear2*linear2)))):((Math.sqrt(((linear1*linear1)+(linear2*linear2))))+(1)))*(0))+(1))))-((linear2/((+((Math.sqrt(((linear1*linear1)+(linear2*linear2))))>(0)))?(Math.sqrt(((linear1*linear1)+(linear2*linear2)))):((Math.sqrt(((linear1*linear1)+(linear2*linear2))))+(1))))*(linear2/((+((Math.sqrt(((linear1*linear1)+(linear2*linear2))))>(0)))?(Math.sqrt(((linear1*linear1)+(linear2*linear2)))):((Math.sqrt(((linear1*linear1)+(linear2*linear2))))+(1))))))))));
-}
-{
-b33[0]=(1.0*(n));
-}
-return{along:b27[0],across:b28[0],third:b29[0],random:b30[0],linear:b31[0],stair:b32[0],batch:b33[0]};
+s4=(Math.sqrt(s1));
+s5=(Math.sqrt(s2));
+s6=(Math.sqrt(s3));
+s7=((1/(Math.sqrt(d)))*(1));
+s8=(Math.sqrt(((linear1*linear1)+(linear2*linear2))));
+s9=(Math.abs((((((square2-square1)*(2))*((+((Math.sqrt(((linear1*linear1)+(linear2*linear2))))>(0)))?(linear1/((+((Math.sqrt(((linear1*linear1)+(linear2*linear2))))>(0)))?(Math.sqrt(((linear1*linear1)+(linear2*linear2)))):((Math.sqrt(((linear1*linear1)+(linear2*linear2))))+(1)))):((((+((Math.sqrt(((linear1*linear1)+(linear2*linear2))))>(0)))?(Math.sqrt(((linear1*linear1)+(linear2*linear2)))):((Math.sqrt(((linear1*linear1)+(linear2*linear2))))+(1)))*(0))+(1))))*(linear2/((+((Math.sqrt(((linear1*linear1)+(linear2*linear2))))>(0)))?(Math.sqrt(((linear1*linear1)+(linear2*linear2)))):((Math.sqrt(((linear1*linear1)+(linear2*linear2))))+(1)))))+(cross*((((+((Math.sqrt(((linear1*linear1)+(linear2*linear2))))>(0)))?(linear1/((+((Math.sqrt(((linear1*linear1)+(linear2*linear2))))>(0)))?(Math.sqrt(((linear1*linear1)+(linear2*linear2)))):((Math.sqrt(((linear1*linear1)+(linear2*linear2))))+(1)))):((((+((Math.sqrt(((linear1*linear1)+(linear2*linear2))))>(0)))?(Math.sqrt(((linear1*linear1)+(linear2*linear2)))):((Math.sqrt(((linear1*linear1)+(linear2*linear2))))+(1)))*(0))+(1)))*((+((Math.sqrt(((linear1*linear1)+(linear2*linear2))))>(0)))?(linear1/((+((Math.sqrt(((linear1*linear1)+(linear2*linear2))))>(0)))?(Math.sqrt(((linear1*linear1)+(linear2*linear2)))):((Math.sqrt(((linear1*linear1)+(linear2*linear2))))+(1)))):((((+((Math.sqrt(((linear1*linear1)+(linear2*linear2))))>(0)))?(Math.sqrt(((linear1*linear1)+(linear2*linear2)))):((Math.sqrt(((linear1*linear1)+(linear2*linear2))))+(1)))*(0))+(1))))-((linear2/((+((Math.sqrt(((linear1*linear1)+(linear2*linear2))))>(0)))?(Math.sqrt(((linear1*linear1)+(linear2*linear2)))):((Math.sqrt(((linear1*linear1)+(linear2*linear2))))+(1))))*(linear2/((+((Math.sqrt(((linear1*linear1)+(linear2*linear2))))>(0)))?(Math.sqrt(((linear1*linear1)+(linear2*linear2)))):((Math.sqrt(((linear1*linear1)+(linear2*linear2))))+(1))))))))));
+s10=(1.0*(n));
+return{along:s4,across:s5,third:s6,random:s7,linear:s8,stair:s9,batch:s10};
 });
 });

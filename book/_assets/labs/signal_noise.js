@@ -4,1074 +4,821 @@ FeatureLab.model("signal_noise",{"sizes":{"n":{"n":1},"h":{"m":1},"2":{"1":2},"r
 kernel("prepare",["U","F","Z","chi","V","B","chi_w","d","mu","sigma","sigma0","tied","flip","rate","m","q"],function(rt,{h,k,n,r}){
 rt.check("prepare",k===n+1);
 rt.check("prepare",r===2*h);
-rt.check("prepare",h>=2);
-rt.check("prepare",k>=2);
-rt.check("prepare",n>=2);
-rt.check("prepare",r>=2);
-return{
-b1:new Float64Array(n),
-b3:new Float64Array(4*h*h),
-b9:new Float64Array(n*(2*h+n+1)),
-b16:new Float64Array(4*h*h),
-b21:new Float64Array(2*h*(2*h+n+1)),
-b37:new Float64Array((n+1)*(2*h+n+1)),
-b46:new Float64Array(2*h*(n+1)),
-b47:new Float64Array((n+1)*(2*h+n+1)),
-b54:new Float64Array((n+1)*(2*h+n+1)),
-b63:new Float64Array((n+1)*(n+1)),
-b64:new Float64Array(n),
-b66:new Float64Array((n+1)*(2*h+n+1)),
-b73:new Float64Array(2*h*(n+1)),
-b81:new Float64Array((n+1)*(n+1)),
-b86:new Float64Array(2*h*(n+1)),
-b94:new Float64Array(1),
-};
-},function(rt,{h,k,n,r},{b1,b3,b9,b16,b21,b37,b46,b47,b54,b63,b64,b66,b73,b81,b86,b94},U,F,Z,chi,V,B,chi_w,d,mu,sigma,sigma0,tied,flip,rate,m,q){
-let own=[b1,b64,b66,b21,b73,b81,b86,b94];
-U=rt.input(U,n,own);
-F=rt.input(F,n,own);
-Z=rt.input(Z,n*n,own);
-chi=rt.input(chi,n,own);
-V=rt.input(V,k*2*h,own);
-B=rt.input(B,r*r,own);
-chi_w=rt.input(chi_w,r,own);
+return [[n,n,n*n,n,k*2*h,r*r,r,0,0,0,0,0,0,0,0,0],[n,4*h*h,n*(2*h+n+1),4*h*h,2*h*(2*h+n+1),(n+1)*(2*h+n+1),2*h*(n+1),(n+1)*(2*h+n+1),(n+1)*(n+1),n,(n+1)*(2*h+n+1),2*h*(n+1),(n+1)*(n+1),2*h*(n+1)]];
+},function(rt,{h,k,n,r},[b1,b2,b3,b4,b5,b6,b7,b8,b9,b10,b11,b12,b13,b14],U,F,Z,chi,V,B,chi_w,d,mu,sigma,sigma0,tied,flip,rate,m,q){
+let s1;
 {
-for(let i2=0;i2<n;i2++){
-b1[i2]=(Math.sign((U[i2]-0.5)));
+for(let i1=0;i1<n;i1++){
+b1[i1]=(Math.sign((U[i1]-0.5)));
 }
 }
 {
-let t6=(2*h);
-for(let i4=0;i4<2*h;i4++){
-let t7=(i4*t6);
-let t8=chi_w[i4];
-for(let i5=0;i5<2*h;i5++){
-b3[t7+i5]=((i5<=i4-1?B[t7+i5]:0)+(i4===i5?t8:0));
+let t1=(2*h);
+for(let i1=0;i1<2*h;i1++){
+let t2=(i1*t1);
+let t3=chi_w[i1];
+for(let i2=0;i2<2*h;i2++){
+b2[t2+i2]=((i2<=i1-1?B[t2+i2]:0)+(i1===i2?t3:0));
 }
 }
 }
 {
-let t14=(2*h+n+1);
-for(let i10=0;i10<n;i10++){
-let t12=((-1)+i10*n);
-let t13=chi[i10];
-let t15=(i10*t14);
-for(let i11=0;i11<2*h+n+1;i11++){
-b9[t15+i11]=(sigma*(i11<1?0.0:(i11-1<n?((i11-1<=i10-1?Z[t12+i11]:0)+(i10===i11-1?t13:0)):0.0)));
+let t1=(2*h+n+1);
+for(let i1=0;i1<n;i1++){
+let t2=((-1)+i1*n);
+let t3=chi[i1];
+let t4=(i1*t1);
+for(let i2=0;i2<2*h+n+1;i2++){
+b3[t4+i2]=(sigma*(i2<1?0.0:(i2-1<n?((i2-1<=i1-1?Z[t2+i2]:0)+(i1===i2-1?t3:0)):0.0)));
 }
 }
 }
 {
-let t19=(2*h);
-for(let i17=0;i17<2*h;i17++){
-let t20=(i17*t19);
-for(let i18=0;i18<2*h;i18++){
-b16[t20+i18]=(i17<h?b3[t20+i18]:b3[t20+i18]);
+let t1=(2*h);
+for(let i1=0;i1<2*h;i1++){
+let t2=(i1*t1);
+for(let i2=0;i2<2*h;i2++){
+b4[t2+i2]=(i1<h?b2[t2+i2]:b2[t2+i2]);
 }
 }
 }
 {
-let t25=(2*h);
-let t28=(2*h*h);
-let t29=(-n-1);
-let t32=((sigma0*((+((+(q<(2)))!==0&&(+(tied>(0)))!==0))?(Math.sqrt(((1/d)*(n)))):1.0))/(Math.sqrt(d)));
-let t33=(2*h+n+1);
-let t34=(2*h*h+h*n+h);
-for(let i22=0;i22<2;i22++){
-let t26=(i22*h);
-let t30=(t29+i22*t28);
-let t35=(i22*t34);
-for(let i23=0;i23<h;i23++){
-let t27=(t26+i23);
-let t31=(t30+i23*t25);
-let t36=(t35+i23*t33);
-for(let i24=0;i24<2*h+n+1;i24++){
-b21[t36+i24]=(t32*(i24<n+1?V[t27+i24*t25]:b16[t31+i24]));
+let t1=(2*h);
+let t2=(2*h*h);
+let t3=(-n-1);
+let t4=((sigma0*((+((+(q<(2)))!==0&&(+(tied>(0)))!==0))?(Math.sqrt(((1/d)*(n)))):1.0))/(Math.sqrt(d)));
+let t5=(2*h+n+1);
+let t6=(2*h*h+h*n+h);
+for(let i1=0;i1<2;i1++){
+let t7=(i1*h);
+let t8=(t3+i1*t2);
+let t9=(i1*t6);
+for(let i2=0;i2<h;i2++){
+let t10=(t7+i2);
+let t11=(t8+i2*t1);
+let t12=(t9+i2*t5);
+for(let i3=0;i3<2*h+n+1;i3++){
+b5[t12+i3]=(t4*(i3<n+1?V[t10+i3*t1]:b4[t11+i3]));
 }
 }
 }
 }
 {
-let t40=(2*h+n+1);
-let t41=(-2*h-n-1);
-let t44=(n+1);
-for(let i38=0;i38<2*h+n+1;i38++){
-let t42=(t41+i38);
-let t43=(i38<1?mu:0.0);
-let t45=(i38*t44);
-for(let i39=0;i39<n+1;i39++){
-b37[t45+i39]=(i39<1?t43:(i39<1?t43:b9[t42+i39*t40]));
+let t1=(2*h+n+1);
+let t2=(-2*h-n-1);
+let t3=(n+1);
+for(let i1=0;i1<2*h+n+1;i1++){
+let t4=(t2+i1);
+let t5=(i1<1?mu:0.0);
+let t6=(i1*t3);
+for(let i2=0;i2<n+1;i2++){
+b6[t6+i2]=(i2<1?t5:(i2<1?t5:b3[t4+i2*t1]));
+}
+}
+}
+rt.mm(b7,0,2*h,n+1,2*h+n+1,b5,0,2*h+n+1,1,b6,0,n+1,1);
+{
+let t1=(2*h+n+1);
+let t2=(-2*h-n-1);
+for(let i1=0;i1<n+1;i1++){
+let t3=(t2+i1*t1);
+let t4=(i1*t1);
+for(let i2=0;i2<2*h+n+1;i2++){
+b8[t4+i2]=(i1<1?(i2<1?mu:0.0):(i1<1?(i2<1?mu:0.0):b3[t3+i2]));
+}
+}
+}
+rt.mm(b9,0,n+1,n+1,2*h+n+1,b8,0,2*h+n+1,1,b6,0,n+1,1);
+{
+for(let i1=0;i1<n;i1++){
+b10[i1]=((+(F[i1]<flip))?(-b1[i1]):b1[i1]);
+}
+}
+{
+let t1=(2*h+n+1);
+let t2=(-2*h-n-1);
+for(let i1=0;i1<n+1;i1++){
+let t3=(t2+i1*t1);
+let t4=(i1*t1);
+for(let i2=0;i2<2*h+n+1;i2++){
+b11[t4+i2]=(i1<1?(i2<1?mu:0.0):b3[t3+i2]);
 }
 }
 }
 {
-rt.mm(b46,0,2*h,n+1,2*h+n+1,b21,0,2*h+n+1,1,b37,0,n+1,1);
-}
-{
-let t50=(2*h+n+1);
-let t51=(-2*h-n-1);
-for(let i48=0;i48<n+1;i48++){
-let t52=(t51+i48*t50);
-let t53=(i48*t50);
-for(let i49=0;i49<2*h+n+1;i49++){
-b47[t53+i49]=(i48<1?(i49<1?mu:0.0):(i48<1?(i49<1?mu:0.0):b9[t52+i49]));
-}
-}
-}
-{
-let t57=(2*h+n+1);
-let t58=(-2*h-n-1);
-let t61=(n+1);
-for(let i55=0;i55<2*h+n+1;i55++){
-let t59=(t58+i55);
-let t60=(i55<1?mu:0.0);
-let t62=(i55*t61);
-for(let i56=0;i56<n+1;i56++){
-b54[t62+i56]=(i56<1?t60:(i56<1?t60:b9[t59+i56*t57]));
-}
-}
-}
-{
-rt.mm(b63,0,n+1,n+1,2*h+n+1,b47,0,2*h+n+1,1,b54,0,n+1,1);
-}
-{
-for(let i65=0;i65<n;i65++){
-b64[i65]=((+(F[i65]<flip))?(-b1[i65]):b1[i65]);
-}
-}
-{
-let t69=(2*h+n+1);
-let t70=(-2*h-n-1);
-for(let i67=0;i67<n+1;i67++){
-let t71=(t70+i67*t69);
-let t72=(i67*t69);
-for(let i68=0;i68<2*h+n+1;i68++){
-b66[t72+i68]=(i67<1?(i68<1?mu:0.0):b9[t71+i68]);
-}
-}
-}
-{
-let t77=(n+1);
-let t78=(h*n+h);
-for(let i74=0;i74<2;i74++){
-let t79=(i74*t78);
-for(let i75=0;i75<h;i75++){
-let t80=(t79+i75*t77);
-for(let i76=0;i76<n+1;i76++){
-b73[t80+i76]=b46[t80+i76];
+let t1=(n+1);
+let t2=(h*n+h);
+for(let i1=0;i1<2;i1++){
+let t3=(i1*t2);
+for(let i2=0;i2<h;i2++){
+let t4=(t3+i2*t1);
+for(let i3=0;i3<n+1;i3++){
+b12[t4+i3]=b7[t4+i3];
 }
 }
 }
 }
 {
-let t84=(n+1);
-for(let i82=0;i82<n+1;i82++){
-let t85=(i82*t84);
-for(let i83=0;i83<n+1;i83++){
-b81[t85+i83]=b63[t85+i83];
+let t1=(n+1);
+for(let i1=0;i1<n+1;i1++){
+let t2=(i1*t1);
+for(let i2=0;i2<n+1;i2++){
+b13[t2+i2]=b9[t2+i2];
 }
 }
 }
 {
-let t90=(n+1);
-let t91=(h*n+h);
-for(let i87=0;i87<2;i87++){
-let t92=(i87*t91);
-for(let i88=0;i88<h;i88++){
-let t93=(t92+i88*t90);
-for(let i89=0;i89<n+1;i89++){
-b86[t93+i89]=(b46[t93+i89]*0);
+let t1=(n+1);
+let t2=(h*n+h);
+for(let i1=0;i1<2;i1++){
+let t3=(i1*t2);
+for(let i2=0;i2<h;i2++){
+let t4=(t3+i2*t1);
+for(let i3=0;i3<n+1;i3++){
+b14[t4+i3]=(b7[t4+i3]*0);
 }
 }
 }
 }
-{
-b94[0]=((rate*m)/(Math.max((mu*mu),(((sigma*sigma)*d)/(n)))));
-}
-return{y:b1,y_obs:b64,X:b66,W0:b21,A0:b73,G:b81,C:b86,eta:b94[0]};
+s1=((rate*m)/(Math.max((mu*mu),(((sigma*sigma)*d)/(n)))));
+return{y:b1,y_obs:b10,X:b11,W0:b5,A0:b12,G:b13,C:b14,eta:s1};
 });
 kernel("theory_start",["A0","y_obs","d","mu","sigma","q"],function(rt,{h,k,n}){
 rt.check("theory_start",k===n+1);
-rt.check("theory_start",h>=2);
-rt.check("theory_start",k>=2);
-rt.check("theory_start",n>=2);
-return{
-b4:new Float64Array(1),
-b9:new Float64Array(1),
-b10:new Float64Array(n),
-b19:new Float64Array(1),
-b20:new Float64Array(1),
-b21:new Float64Array(1),
-b22:new Float64Array(1),
-b23:new Float64Array(1),
-b24:new Float64Array(1),
-b25:new Float64Array(1),
-b26:new Float64Array(1),
-};
-},function(rt,{h,k,n},{b4,b9,b10,b19,b20,b21,b22,b23,b24,b25,b26},A0,y_obs,d,mu,sigma,q){
-let own=[b20,b19,b21,b22,b23,b24,b25,b26];
-A0=rt.input(A0,2*h*k,own);
-y_obs=rt.input(y_obs,n,own);
+return [[2*h*k,n,0,0,0,0],[n]];
+},function(rt,{h,k,n},[b1],A0,y_obs,d,mu,sigma,q){
+let s1,s2,s3,s4,s5,s6,s7,s8,s9,s10,s11;
 {
-let t2=(n+1);
-let a_3=-Infinity;
+let t1=(n+1);
+let a1=-Infinity;
 for(let i1=0;i1<h;i1++){
-a_3=Math.max(a_3,A0[i1*t2]);
+a1=Math.max(a1,A0[i1*t1]);
 }
-b4[0]=a_3;
-}
-{
-let t6=(n+1);
-let t7=(h*n+h);
-let a_8=Infinity;
-for(let i5=0;i5<h;i5++){
-a_8=Math.min(a_8,A0[t7+i5*t6]);
-}
-b9[0]=a_8;
+s1=a1;
 }
 {
-for(let i11=0;i11<n;i11++){
-b10[i11]=(+(y_obs[i11]>0));
+let t1=(n+1);
+let t2=(h*n+h);
+let a1=Infinity;
+for(let i1=0;i1<h;i1++){
+a1=Math.min(a1,A0[t2+i1*t1]);
+}
+s2=a1;
+}
+{
+for(let i1=0;i1<n;i1++){
+b1[i1]=(+(y_obs[i1]>0));
 }
 }
 {
-let t14=(n+1);
-let t16=(h*n+h+1);
-let a_18=-Infinity;
-for(let i12=0;i12<h;i12++){
-let t15=(1+i12*t14);
-let t17=(t16+i12*t14);
-for(let i13=0;i13<n;i13++){
-a_18=Math.max(a_18,(b10[i13]?A0[t15+i13]:A0[t17+i13]));
+let t1=(n+1);
+let t2=(h*n+h+1);
+let a1=-Infinity;
+for(let i1=0;i1<h;i1++){
+let t3=(1+i1*t1);
+let t4=(t2+i1*t1);
+for(let i2=0;i2<n;i2++){
+a1=Math.max(a1,(b1[i2]?A0[t3+i2]:A0[t4+i2]));
 }
 }
-b19[0]=a_18;
+s3=a1;
 }
-{
-b20[0]=(Math.max(b4[0],(-b9[0])));
-}
-{
-b21[0]=((Math.max(b4[0],(-b9[0])))*(1));
-}
-{
-b22[0]=(b19[0]*(1));
-}
-{
-b23[0]=((rt.pow((mu/(sigma*(Math.sqrt(d)))),q))*(n));
-}
-{
-b24[0]=(((rt.pow(mu,(4)))*(n))/((rt.pow(sigma,(4)))*d));
-}
-{
-b25[0]=((+(q<(2)))?(((rt.pow(mu,(4)))*(n))/((rt.pow(sigma,(4)))*d)):((rt.pow((mu/(sigma*(Math.sqrt(d)))),q))*(n)));
-}
-{
-b26[0]=(mu/(sigma*(Math.sqrt(d))));
-}
-return{u0:b20[0],v0:b19[0],u:b21[0],v:b22[0],c:b23[0],kappa:b24[0],ratio:b25[0],snr:b26[0]};
+s4=(Math.max(s1,(-s2)));
+s5=s3;
+s6=((Math.max(s1,(-s2)))*(1));
+s7=(s3*(1));
+s8=((rt.pow((mu/(sigma*(Math.sqrt(d)))),q))*(n));
+s9=(((rt.pow(mu,(4)))*(n))/((rt.pow(sigma,(4)))*d));
+s10=((+(q<(2)))?(((rt.pow(mu,(4)))*(n))/((rt.pow(sigma,(4)))*d)):((rt.pow((mu/(sigma*(Math.sqrt(d)))),q))*(n)));
+s11=(mu/(sigma*(Math.sqrt(d))));
+return{u0:s4,v0:s5,u:s6,v:s7,c:s8,kappa:s9,ratio:s10,snr:s11};
 });
 kernel("descend",["C","A0","G","X","W0","y","y_obs","sigma","q","eta"],function(rt,{h,k,n,w}){
 rt.check("descend",k===n+1);
-rt.check("descend",h>=2);
-rt.check("descend",k>=2);
-rt.check("descend",n>=2);
-rt.check("descend",w>=2);
-return{
-b1:new Float64Array(2*h*(n+1)),
-b2:new Float64Array(2*h*(n+1)),
-b7:new Float64Array(2*h*n),
-b27:new Float64Array(2*n),
-b28:new Float64Array(2*h),
-b40:new Float64Array(2),
-b41:new Float64Array(2*h),
-b53:new Float64Array(2),
-b54:new Float64Array(n),
-b56:new Float64Array(2*n),
-b62:new Float64Array(n),
-b64:new Float64Array(1),
-b65:new Float64Array(n),
-b68:new Float64Array(2*n),
-b76:new Float64Array(2),
-b81:new Float64Array(2),
-b82:new Float64Array(1),
-b83:new Float64Array(2*h*(n+1)),
-};
-},function(rt,{h,k,n,w},{b1,b2,b7,b27,b28,b40,b41,b53,b54,b56,b62,b64,b65,b68,b76,b81,b82,b83},C,A0,G,X,W0,y,y_obs,sigma,q,eta){
-let own=[b83];
-C=rt.input(C,2*h*k,own);
-A0=rt.input(A0,2*h*k,own);
-G=rt.input(G,k*k,own);
-X=rt.input(X,k*w,own);
-W0=rt.input(W0,2*h*w,own);
-y=rt.input(y,n,own);
-y_obs=rt.input(y_obs,n,own);
-{
+return [[2*h*k,2*h*k,k*k,k*w,2*h*w,n,n,0,0,0],[2*h*(n+1),2*h*(n+1),2*h*n,2*n,2*h,2,2*h,2,n,2*n,n,1,n,2*n,2,2,1,2*h*(n+1)]];
+},function(rt,{h,k,n,w},[b1,b2,b3,b4,b5,b6,b7,b8,b9,b10,b11,b12,b13,b14,b15,b16,b17,b18],C,A0,G,X,W0,y,y_obs,sigma,q,eta){
 rt.mm(b1,0,2*h,n+1,n+1,C,0,n+1,1,G,0,n+1,1);
-}
 {
-let t5=(n+1);
-for(let i3=0;i3<2*h;i3++){
-let t6=(i3*t5);
-for(let i4=0;i4<n+1;i4++){
-b2[t6+i4]=(A0[t6+i4]+b1[t6+i4]);
-}
-}
-}
-{
-let t11=(n+1);
-let t12=(h*n+h);
-let t16=(h*n);
-for(let i8=0;i8<2;i8++){
-let t13=(1+i8*t12);
-let t17=(i8*t16);
-for(let i9=0;i9<h;i9++){
-let t14=(t13+i9*t11);
-let t18=(t17+i9*n);
-for(let i10=0;i10<n;i10++){
-let t15=b2[t14+i10];
-b7[t18+i10]=((t15<0?0:t15));
-}
+let t1=(n+1);
+for(let i1=0;i1<2*h;i1++){
+let t2=(i1*t1);
+for(let i2=0;i2<n+1;i2++){
+b2[t2+i2]=(A0[t2+i2]+b1[t2+i2]);
 }
 }
 }
 {
-let t22=(h*n);
-for(let i19=0;i19<2;i19++){
-let t23=(i19*t22);
-let t25=(i19*n);
-for(let i20=0;i20<n;i20++){
-let t24=(t23+i20);
-let a_26=0;
-for(let i21=0;i21<h;i21++){
-a_26+=(rt.pow(b7[t24+i21*n],q));
+let t1=(n+1);
+let t2=(h*n+h);
+let t3=(h*n);
+for(let i1=0;i1<2;i1++){
+let t4=(1+i1*t2);
+let t5=(i1*t3);
+for(let i2=0;i2<h;i2++){
+let t6=(t4+i2*t1);
+let t7=(t5+i2*n);
+for(let i3=0;i3<n;i3++){
+let t8=b2[t6+i3];
+b3[t7+i3]=((t8<0?0:t8));
 }
-b27[t25+i20]=a_26;
 }
 }
 }
 {
-let t31=(n+1);
-let t32=(h*n+h);
-for(let i29=0;i29<2;i29++){
-let t33=(i29*t32);
-let t35=(i29*h);
-for(let i30=0;i30<h;i30++){
-let t34=b2[t33+i30*t31];
-b28[t35+i30]=((t34<0?0:t34));
+let t1=(h*n);
+for(let i1=0;i1<2;i1++){
+let t2=(i1*t1);
+let t3=(i1*n);
+for(let i2=0;i2<n;i2++){
+let t4=(t2+i2);
+let a1=0;
+for(let i3=0;i3<h;i3++){
+a1+=(rt.pow(b3[t4+i3*n],q));
+}
+b4[t3+i2]=a1;
 }
 }
 }
 {
-for(let i36=0;i36<2;i36++){
-let t38=(i36*h);
-let a_39=0;
-for(let i37=0;i37<h;i37++){
-a_39+=(rt.pow(b28[t38+i37],q));
-}
-b40[i36]=a_39;
-}
-}
-{
-let t44=(n+1);
-let t45=(h*n+h);
-for(let i42=0;i42<2;i42++){
-let t46=(i42*t45);
-let t48=(i42*h);
-for(let i43=0;i43<h;i43++){
-let t47=(-b2[t46+i43*t44]);
-b41[t48+i43]=((t47<0?0:t47));
+let t1=(n+1);
+let t2=(h*n+h);
+for(let i1=0;i1<2;i1++){
+let t3=(i1*t2);
+let t4=(i1*h);
+for(let i2=0;i2<h;i2++){
+let t5=b2[t3+i2*t1];
+b5[t4+i2]=((t5<0?0:t5));
 }
 }
 }
 {
-for(let i49=0;i49<2;i49++){
-let t51=(i49*h);
-let a_52=0;
-for(let i50=0;i50<h;i50++){
-a_52+=(rt.pow(b41[t51+i50],q));
+for(let i1=0;i1<2;i1++){
+let t1=(i1*h);
+let a1=0;
+for(let i2=0;i2<h;i2++){
+a1+=(rt.pow(b5[t1+i2],q));
 }
-b53[i49]=a_52;
-}
-}
-{
-for(let i55=0;i55<n;i55++){
-b54[i55]=(+(y[i55]>0));
+b6[i1]=a1;
 }
 }
 {
-for(let i57=0;i57<2;i57++){
-let t59=(i57*n);
-let t60=b40[i57];
-let t61=b53[i57];
-for(let i58=0;i58<n;i58++){
-b56[t59+i58]=(b27[t59+i58]+(b54[i58]?t60:t61));
+let t1=(n+1);
+let t2=(h*n+h);
+for(let i1=0;i1<2;i1++){
+let t3=(i1*t2);
+let t4=(i1*h);
+for(let i2=0;i2<h;i2++){
+let t5=(-b2[t3+i2*t1]);
+b7[t4+i2]=((t5<0?0:t5));
 }
 }
 }
 {
-for(let i63=0;i63<n;i63++){
-b62[i63]=(-y_obs[i63]);
+for(let i1=0;i1<2;i1++){
+let t1=(i1*h);
+let a1=0;
+for(let i2=0;i2<h;i2++){
+a1+=(rt.pow(b7[t1+i2],q));
+}
+b8[i1]=a1;
 }
 }
 {
-b64[0]=(-1.0);
-}
-{
-let t67=(b64[0]/(n));
-for(let i66=0;i66<n;i66++){
-b65[i66]=(((t67*rt.dsoftplus((b62[i66]*((b56[i66]-b56[n+i66])/h)),1,20))*b62[i66])/h);
+for(let i1=0;i1<n;i1++){
+b9[i1]=(+(y[i1]>0));
 }
 }
 {
-for(let i69=0;i69<2;i69++){
-let t71=(i69*n);
-for(let i70=0;i70<n;i70++){
-b68[t71+i70]=((i69===1?(-b65[i70]):0)+(i69===0?b65[i70]:0));
+for(let i1=0;i1<2;i1++){
+let t1=(i1*n);
+let t2=b6[i1];
+let t3=b8[i1];
+for(let i2=0;i2<n;i2++){
+b10[t1+i2]=(b4[t1+i2]+(b9[i2]?t2:t3));
 }
 }
 }
 {
-for(let i72=0;i72<2;i72++){
-let t74=(i72*n);
-let a_75=0;
-for(let i73=0;i73<n;i73++){
-a_75+=(b54[i73]?b68[t74+i73]:0);
+for(let i1=0;i1<n;i1++){
+b11[i1]=(-y_obs[i1]);
 }
-b76[i72]=a_75;
+}
+b12[0]=(-1.0);
+{
+let t1=(b12[0]/(n));
+for(let i1=0;i1<n;i1++){
+b13[i1]=(((t1*rt.dsoftplus((b11[i1]*((b10[i1]-b10[n+i1])/h)),1,20))*b11[i1])/h);
 }
 }
 {
-for(let i77=0;i77<2;i77++){
-let t79=(i77*n);
-let a_80=0;
-for(let i78=0;i78<n;i78++){
-a_80+=(b54[i78]?0:b68[t79+i78]);
+for(let i1=0;i1<2;i1++){
+let t1=(i1*n);
+for(let i2=0;i2<n;i2++){
+b14[t1+i2]=((i1===1?(-b13[i2]):0)+(i1===0?b13[i2]:0));
 }
-b81[i77]=a_80;
 }
 }
 {
-b82[0]=(eta*(1));
+for(let i1=0;i1<2;i1++){
+let t1=(i1*n);
+let a1=0;
+for(let i2=0;i2<n;i2++){
+a1+=(b9[i2]?b14[t1+i2]:0);
+}
+b15[i1]=a1;
+}
 }
 {
-let t87=(n+1);
-let t88=(h*n+h);
-let t92=(q-(1));
-let t94=(+(q===(0.0)));
-let t99=(h*n);
-let t102=b82[0];
-for(let i84=0;i84<2;i84++){
-let t89=(i84*t88);
-let t91=(i84*h);
-let t93=b81[i84];
-let t96=b76[i84];
-let t98=((-1)+i84*n);
-let t100=((-1)+i84*t99);
-for(let i85=0;i85<h;i85++){
-let t90=(t89+i85*t87);
-let t95=(-(b41[t91+i85]<=0?0:(t94?0.0:(t93*(q*(rt.pow(b41[t91+i85],t92)))))));
-let t97=(b28[t91+i85]<=0?0:(t94?0.0:(t96*(q*(rt.pow(b28[t91+i85],t92))))));
-let t101=(t100+i85*n);
-for(let i86=0;i86<n+1;i86++){
-b83[t90+i86]=(C[t90+i86]+(t102*(((i86<1?t95:0)+(i86<1?t97:0))+(i86>=1?(b7[t101+i86]<=0?0:(t94?0.0:(b68[t98+i86]*(q*(rt.pow(b7[t101+i86],t92)))))):0))));
+for(let i1=0;i1<2;i1++){
+let t1=(i1*n);
+let a1=0;
+for(let i2=0;i2<n;i2++){
+a1+=(b9[i2]?0:b14[t1+i2]);
+}
+b16[i1]=a1;
+}
+}
+b17[0]=(eta*(1));
+{
+let t1=(n+1);
+let t2=(h*n+h);
+let t3=(q-(1));
+let t4=(+(q===(0.0)));
+let t5=(h*n);
+let t6=b17[0];
+for(let i1=0;i1<2;i1++){
+let t7=(i1*t2);
+let t8=(i1*h);
+let t9=b16[i1];
+let t10=b15[i1];
+let t11=((-1)+i1*n);
+let t12=((-1)+i1*t5);
+for(let i2=0;i2<h;i2++){
+let t13=(t7+i2*t1);
+let t14=(-(b7[t8+i2]<=0?0:(t4?0.0:(t9*(q*(rt.pow(b7[t8+i2],t3)))))));
+let t15=(b5[t8+i2]<=0?0:(t4?0.0:(t10*(q*(rt.pow(b5[t8+i2],t3))))));
+let t16=(t12+i2*n);
+for(let i3=0;i3<n+1;i3++){
+b18[t13+i3]=(C[t13+i3]+(t6*(((i3<1?t14:0)+(i3<1?t15:0))+(i3>=1?(b3[t16+i3]<=0?0:(t4?0.0:(b14[t11+i3]*(q*(rt.pow(b3[t16+i3],t3)))))):0))));
 }
 }
 }
 }
-return{C:b83};
+return{C:b18};
 });
 kernel("theory",["u","v","q","eta","mu","sigma","d","m","flip","y"],function(rt,{n}){
-rt.check("theory",n>=2);
-return{
-b1:new Float64Array(1),
-b2:new Float64Array(1),
-};
-},function(rt,{n},{b1,b2},u,v,q,eta,mu,sigma,d,m,flip,y){
-let own=[b1,b2];
-y=rt.input(y,n,own);
-{
-b1[0]=(u+((((((eta*q)*((1)-(flip*(2))))*mu)*mu)*(rt.pow(u,(q-(1)))))/(m*(4))));
-}
-{
-b2[0]=(v+((((((eta*q)*sigma)*sigma)*d)*(rt.pow(v,(q-(1)))))/((m*(2))*(n))));
-}
-return{u:b1[0],v:b2[0]};
+return [[0,0,0,0,0,0,0,0,0,n],[]];
+},function(rt,{n},[],u,v,q,eta,mu,sigma,d,m,flip,y){
+let s1,s2;
+s1=(u+((((((eta*q)*((1)-(flip*(2))))*mu)*mu)*(rt.pow(u,(q-(1)))))/(m*(4))));
+s2=(v+((((((eta*q)*sigma)*sigma)*d)*(rt.pow(v,(q-(1)))))/((m*(2))*(n))));
+return{u:s1,v:s2};
 });
 kernel("look",["C","A0","G","X","W0","y","y_obs","sigma","q","E","u","v","u0","v0"],function(rt,{h,k,n,t,w}){
 rt.check("look",k===n+1);
-rt.check("look",h>=2);
-rt.check("look",k>=2);
-rt.check("look",n>=2);
-rt.check("look",t>=2);
-rt.check("look",w>=2);
-return{
-b1:new Float64Array(2*h*(n+1)),
-b2:new Float64Array(2*h*(n+1)),
-b17:new Float64Array(2*n),
-b25:new Float64Array(2),
-b33:new Float64Array(2),
-b34:new Float64Array(n),
-b36:new Float64Array(2*n),
-b42:new Float64Array(n),
-b44:new Float64Array(n),
-b49:new Float64Array(1),
-b50:new Float64Array(2*h),
-b58:new Float64Array(h),
-b60:new Float64Array(2*h),
-b68:new Float64Array(n),
-b69:new Float64Array(2*h*n),
-b80:new Float64Array(n),
-b82:new Float64Array(h*n),
-b88:new Float64Array(w*(n+1)),
-b92:new Float64Array(2*h*w),
-b96:new Float64Array(2*h*w),
-b111:new Float64Array(2*h),
-b115:new Float64Array(1),
-b116:new Float64Array(1),
-b117:new Float64Array(2*h*w),
-b127:new Float64Array(4*h*h),
-b128:new Float64Array(4*h*h),
-b129:new Float64Array(2*h*t),
-b130:new Float64Array(4*h),
-b145:new Float64Array(4),
-b155:new Float64Array(2*t),
-b156:new Float64Array(t),
-b158:new Float64Array(2),
-b160:new Float64Array(t),
-b163:new Float64Array(1),
-b164:new Float64Array(t),
-b169:new Float64Array(1),
-b170:new Float64Array(n),
-b174:new Float64Array(1),
-b175:new Float64Array(n),
-b180:new Float64Array(1),
-b183:new Float64Array(1),
-b184:new Float64Array(n),
-b189:new Float64Array(1),
-b192:new Float64Array(1),
-b196:new Float64Array(1),
-b200:new Float64Array(1),
-b203:new Float64Array(1),
-b207:new Float64Array(1),
-b210:new Float64Array(1),
-b214:new Float64Array(n),
-b219:new Float64Array(1),
-b222:new Float64Array(1),
-b225:new Float64Array(1),
-b228:new Float64Array(1),
-b229:new Float64Array(1),
-b230:new Float64Array(1),
-b231:new Float64Array(1),
-b232:new Float64Array(1),
-b233:new Float64Array(1),
-b234:new Float64Array(1),
-b235:new Float64Array(1),
-b236:new Float64Array(1),
-b237:new Float64Array(1),
-b238:new Float64Array(1),
-b239:new Float64Array(1),
-b240:new Float64Array(2*h),
-b242:new Float64Array(1),
-b243:new Float64Array(1),
-b244:new Float64Array(n),
-b246:new Float64Array(1),
-};
-},function(rt,{h,k,n,t,w},{b1,b2,b17,b25,b33,b34,b36,b42,b44,b49,b50,b58,b60,b68,b69,b80,b82,b88,b92,b96,b111,b115,b116,b117,b127,b128,b129,b130,b145,b155,b156,b158,b160,b163,b164,b169,b170,b174,b175,b180,b183,b184,b189,b192,b196,b200,b203,b207,b210,b214,b219,b222,b225,b228,b229,b230,b231,b232,b233,b234,b235,b236,b237,b238,b239,b240,b242,b243,b244,b246},C,A0,G,X,W0,y,y_obs,sigma,q,E,u,v,u0,v0){
-let own=[b229,b230,b231,b232,b233,b234,b235,b236,b237,b238,b239,b240,b210,b214,b219,b242,b243,b244,b222,b246];
-C=rt.input(C,2*h*k,own);
-A0=rt.input(A0,2*h*k,own);
-G=rt.input(G,k*k,own);
-X=rt.input(X,k*w,own);
-W0=rt.input(W0,2*h*w,own);
-y=rt.input(y,n,own);
-y_obs=rt.input(y_obs,n,own);
-E=rt.input(E,t*2*h,own);
-{
+return [[2*h*k,2*h*k,k*k,k*w,2*h*w,n,n,0,0,t*2*h,0,0,0,0],[2*h*(n+1),2*h*(n+1),2*n,2,2,n,2*n,n,n,1,2*h,h,2*h,n,2*h*n,n,h*n,w*(n+1),2*h*w,2*h*w,2*h,1,1,2*h*w,4*h*h,4*h*h,2*h*t,4*h,4,2*t,t,2,t,1,t,1,n,n,1,n,1,1,1,1,1,n,2*h,n]];
+},function(rt,{h,k,n,t,w},[b1,b2,b3,b4,b5,b6,b7,b8,b9,b10,b11,b12,b13,b14,b15,b16,b17,b18,b19,b20,b21,b22,b23,b24,b25,b26,b27,b28,b29,b30,b31,b32,b33,b34,b35,b36,b37,b38,b39,b40,b41,b42,b43,b44,b45,b46,b47,b48],C,A0,G,X,W0,y,y_obs,sigma,q,E,u,v,u0,v0){
+let s1,s2,s3,s4,s5,s6,s7,s8,s9,s10,s11,s12,s13,s14,s15,s16,s17,s18,s19,s20,s21,s22,s23,s24;
 rt.mm(b1,0,2*h,n+1,n+1,C,0,n+1,1,G,0,n+1,1);
-}
 {
-let t5=(n+1);
-for(let i3=0;i3<2*h;i3++){
-let t6=(i3*t5);
-for(let i4=0;i4<n+1;i4++){
-b2[t6+i4]=(A0[t6+i4]+b1[t6+i4]);
+let t1=(n+1);
+for(let i1=0;i1<2*h;i1++){
+let t2=(i1*t1);
+for(let i2=0;i2<n+1;i2++){
+b2[t2+i2]=(A0[t2+i2]+b1[t2+i2]);
 }
 }
 }
 {
-let t10=(n+1);
-let t11=(h*n+h);
-for(let i7=0;i7<2;i7++){
-let t12=(1+i7*t11);
-let t15=(i7*n);
-for(let i8=0;i8<n;i8++){
-let t13=(t12+i8);
-let a_16=0;
-for(let i9=0;i9<h;i9++){
-let t14=b2[t13+i9*t10];
-a_16+=(rt.pow(((t14<0?0:t14)),q));
+let t1=(n+1);
+let t2=(h*n+h);
+for(let i1=0;i1<2;i1++){
+let t3=(1+i1*t2);
+let t4=(i1*n);
+for(let i2=0;i2<n;i2++){
+let t5=(t3+i2);
+let a1=0;
+for(let i3=0;i3<h;i3++){
+let t6=b2[t5+i3*t1];
+a1+=(rt.pow(((t6<0?0:t6)),q));
 }
-b17[t15+i8]=a_16;
+b3[t4+i2]=a1;
 }
 }
 }
 {
-let t20=(n+1);
-let t21=(h*n+h);
-for(let i18=0;i18<2;i18++){
-let t22=(i18*t21);
-let a_24=0;
-for(let i19=0;i19<h;i19++){
-let t23=b2[t22+i19*t20];
-a_24+=(rt.pow(((t23<0?0:t23)),q));
+let t1=(n+1);
+let t2=(h*n+h);
+for(let i1=0;i1<2;i1++){
+let t3=(i1*t2);
+let a1=0;
+for(let i2=0;i2<h;i2++){
+let t4=b2[t3+i2*t1];
+a1+=(rt.pow(((t4<0?0:t4)),q));
 }
-b25[i18]=a_24;
+b4[i1]=a1;
 }
 }
 {
-let t28=(n+1);
-let t29=(h*n+h);
-for(let i26=0;i26<2;i26++){
-let t30=(i26*t29);
-let a_32=0;
-for(let i27=0;i27<h;i27++){
-let t31=(-b2[t30+i27*t28]);
-a_32+=(rt.pow(((t31<0?0:t31)),q));
+let t1=(n+1);
+let t2=(h*n+h);
+for(let i1=0;i1<2;i1++){
+let t3=(i1*t2);
+let a1=0;
+for(let i2=0;i2<h;i2++){
+let t4=(-b2[t3+i2*t1]);
+a1+=(rt.pow(((t4<0?0:t4)),q));
 }
-b33[i26]=a_32;
+b5[i1]=a1;
 }
 }
 {
-for(let i35=0;i35<n;i35++){
-b34[i35]=(+(y[i35]>0));
+for(let i1=0;i1<n;i1++){
+b6[i1]=(+(y[i1]>0));
 }
 }
 {
-for(let i37=0;i37<2;i37++){
-let t39=(i37*n);
-let t40=b25[i37];
-let t41=b33[i37];
-for(let i38=0;i38<n;i38++){
-b36[t39+i38]=(b17[t39+i38]+(b34[i38]?t40:t41));
+for(let i1=0;i1<2;i1++){
+let t1=(i1*n);
+let t2=b4[i1];
+let t3=b5[i1];
+for(let i2=0;i2<n;i2++){
+b7[t1+i2]=(b3[t1+i2]+(b6[i2]?t2:t3));
 }
 }
 }
 {
-for(let i43=0;i43<n;i43++){
-b42[i43]=((b36[i43]-b36[n+i43])/h);
+for(let i1=0;i1<n;i1++){
+b8[i1]=((b7[i1]-b7[n+i1])/h);
 }
 }
 {
-for(let i45=0;i45<n;i45++){
-b44[i45]=(+(y_obs[i45] !==y[i45]));
+for(let i1=0;i1<n;i1++){
+b9[i1]=(+(y_obs[i1] !==y[i1]));
 }
 }
 {
-let a_48=0;
-for(let i46=0;i46<w;i46++){
-let t47=X[i46];
-a_48+=(t47*t47);
+let a1=0;
+for(let i1=0;i1<w;i1++){
+let t1=X[i1];
+a1+=(t1*t1);
 }
-b49[0]=a_48;
+b10[0]=a1;
 }
 {
-let t53=(n+1);
-let t54=(h*n+h);
-let t56=b49[0];
-for(let i51=0;i51<2;i51++){
-let t55=(i51*t54);
-let t57=(i51*h);
-for(let i52=0;i52<h;i52++){
-b50[t57+i52]=(t56*C[t55+i52*t53]);
-}
+let t1=(n+1);
+let t2=(h*n+h);
+let t3=b10[0];
+for(let i1=0;i1<2;i1++){
+let t4=(i1*t2);
+let t5=(i1*h);
+for(let i2=0;i2<h;i2++){
+b11[t5+i2]=(t3*C[t4+i2*t1]);
 }
 }
-{
-for(let i59=0;i59<h;i59++){
-b58[i59]=(-b50[h+i59]);
 }
-}
 {
-let t62=(-h);
-for(let i61=0;i61<2*h;i61++){
-b60[i61]=(i61<h?b50[i61]:b58[t62+i61]);
+for(let i1=0;i1<h;i1++){
+b12[i1]=(-b11[h+i1]);
 }
 }
 {
-for(let i63=0;i63<n;i63++){
-let t65=(w+i63*w);
-let a_67=0;
-for(let i64=0;i64<w;i64++){
-let t66=X[t65+i64];
-a_67+=(t66*t66);
-}
-b68[i63]=a_67;
+let t1=(-h);
+for(let i1=0;i1<2*h;i1++){
+b13[i1]=(i1<h?b11[i1]:b12[t1+i1]);
 }
 }
 {
-let t73=(n+1);
-let t74=(h*n+h);
-let t77=(h*n);
-for(let i70=0;i70<2;i70++){
-let t75=(1+i70*t74);
-let t78=(i70*t77);
-for(let i71=0;i71<h;i71++){
-let t76=(t75+i71*t73);
-let t79=(t78+i71*n);
-for(let i72=0;i72<n;i72++){
-b69[t79+i72]=(b68[i72]*C[t76+i72]);
+for(let i1=0;i1<n;i1++){
+let t1=(w+i1*w);
+let a1=0;
+for(let i2=0;i2<w;i2++){
+let t2=X[t1+i2];
+a1+=(t2*t2);
 }
+b14[i1]=a1;
 }
 }
-}
-{
-for(let i81=0;i81<n;i81++){
-b80[i81]=(+(y_obs[i81]>0));
-}
-}
 {
-let t86=(h*n);
-for(let i83=0;i83<h;i83++){
-let t85=(i83*n);
-let t87=(t86+i83*n);
-for(let i84=0;i84<n;i84++){
-b82[t85+i84]=(b80[i84]?b69[t85+i84]:b69[t87+i84]);
-}
+let t1=(n+1);
+let t2=(h*n+h);
+let t3=(h*n);
+for(let i1=0;i1<2;i1++){
+let t4=(1+i1*t2);
+let t5=(i1*t3);
+for(let i2=0;i2<h;i2++){
+let t6=(t4+i2*t1);
+let t7=(t5+i2*n);
+for(let i3=0;i3<n;i3++){
+b15[t7+i3]=(b14[i3]*C[t6+i3]);
 }
 }
-{
-for(let i89=0;i89<n+1;i89++){
-let t91=(i89*w);
-for(let i90=0;i90<w;i90++){
-b88[t91+i90]=(i89<1?X[i90]:X[t91+i90]);
-}
 }
 }
 {
-let t94=(h*w);
-let t95=(h*n+h);
-for(let i93=0;i93<2;i93++){
-rt.mm(b92,i93*t94,h,w,n+1,C,i93*t95,n+1,1,b88,0,w,1);
+for(let i1=0;i1<n;i1++){
+b16[i1]=(+(y_obs[i1]>0));
 }
 }
 {
-let t100=(h*w);
-for(let i97=0;i97<2;i97++){
-let t101=(i97*t100);
-for(let i98=0;i98<h;i98++){
-let t102=(t101+i98*w);
-for(let i99=0;i99<w;i99++){
-b96[t102+i99]=(W0[t102+i99]+b92[t102+i99]);
+let t1=(h*n);
+for(let i1=0;i1<h;i1++){
+let t2=(i1*n);
+let t3=(t1+i1*n);
+for(let i2=0;i2<n;i2++){
+b17[t2+i2]=(b16[i2]?b15[t2+i2]:b15[t3+i2]);
 }
 }
 }
-}
 {
-let t106=(h*w);
-for(let i103=0;i103<2;i103++){
-let t107=(i103*t106);
-let t109=(i103*h);
-for(let i104=0;i104<h;i104++){
-let t108=(t107+i104*w);
-let a_110=0;
-for(let i105=0;i105<w;i105++){
-a_110+=(b96[t108+i105]*X[i105]);
+for(let i1=0;i1<n+1;i1++){
+let t1=(i1*w);
+for(let i2=0;i2<w;i2++){
+b18[t1+i2]=(i1<1?X[i2]:X[t1+i2]);
 }
-b111[t109+i104]=a_110;
 }
 }
-}
 {
-let a_114=0;
-for(let i112=0;i112<w;i112++){
-let t113=X[i112];
-a_114+=(t113*t113);
-}
-b115[0]=a_114;
+let t1=(h*w);
+let t2=(h*n+h);
+for(let i1=0;i1<2;i1++){
+rt.mm(b19,i1*t1,h,w,n+1,C,i1*t2,n+1,1,b18,0,w,1);
 }
-{
-b116[0]=(rt.clamp(b115[0],(2.2250738585072014e-308),(undefined)));
 }
 {
-let t121=(h*w);
-let t126=b116[0];
-for(let i118=0;i118<2;i118++){
-let t122=(i118*t121);
-let t124=(i118*h);
-for(let i119=0;i119<h;i119++){
-let t123=(t122+i119*w);
-let t125=b111[t124+i119];
-for(let i120=0;i120<w;i120++){
-b117[t123+i120]=(b96[t123+i120]-((t125*X[i120])/t126));
-}
-}
+let t1=(h*w);
+for(let i1=0;i1<2;i1++){
+let t2=(i1*t1);
+for(let i2=0;i2<h;i2++){
+let t3=(t2+i2*w);
+for(let i3=0;i3<w;i3++){
+b20[t3+i3]=(W0[t3+i3]+b19[t3+i3]);
 }
 }
-{
-rt.mm(b127,0,2*h,2*h,w,b117,0,w,1,b117,0,1,w);
 }
-{
-rt.cholesky(b128,2*h,b127,0,2*h,1);
 }
 {
-rt.mm(b129,0,t,2*h,2*h,E,0,2*h,1,b128,0,1,2*h);
+let t1=(h*w);
+for(let i1=0;i1<2;i1++){
+let t2=(i1*t1);
+let t3=(i1*h);
+for(let i2=0;i2<h;i2++){
+let t4=(t2+i2*w);
+let a1=0;
+for(let i3=0;i3<w;i3++){
+a1+=(b20[t4+i3]*X[i3]);
 }
-{
-let t134=(-2*h);
-for(let i131=0;i131<4;i131++){
-let t133=(i131*h);
-let t135=(t134+i131*h);
-for(let i132=0;i132<h;i132++){
-b130[t133+i132]=(i131<2?b111[t133+i132]:(-b111[t135+i132]));
+b21[t3+i2]=a1;
 }
 }
 }
 {
-let t139=(2*h);
-for(let i136=0;i136<2;i136++){
-let t140=(i136*t139);
-let t143=(i136*2);
-for(let i137=0;i137<2;i137++){
-let t141=(t140+i137*h);
-let a_144=0;
-for(let i138=0;i138<h;i138++){
-let t142=b130[t141+i138];
-a_144+=(rt.pow(((t142<0?0:t142)),q));
+let a1=0;
+for(let i1=0;i1<w;i1++){
+let t1=X[i1];
+a1+=(t1*t1);
 }
-b145[t143+i137]=a_144/(h);
+b22[0]=a1;
 }
-}
-}
+b23[0]=(rt.clamp(b22[0],(2.2250738585072014e-308),(undefined)));
 {
-let t149=(2*h);
-for(let i146=0;i146<t;i146++){
-let t150=(i146*t149);
-let t153=(i146*2);
-for(let i147=0;i147<2;i147++){
-let t151=(t150+i147*h);
-let a_154=0;
-for(let i148=0;i148<h;i148++){
-let t152=(sigma*b129[t151+i148]);
-a_154+=(rt.pow(((t152<0?0:t152)),q));
+let t1=(h*w);
+let t2=b23[0];
+for(let i1=0;i1<2;i1++){
+let t3=(i1*t1);
+let t4=(i1*h);
+for(let i2=0;i2<h;i2++){
+let t5=(t3+i2*w);
+let t6=b21[t4+i2];
+for(let i3=0;i3<w;i3++){
+b24[t5+i3]=(b20[t5+i3]-((t6*X[i3])/t2));
 }
-b155[t153+i147]=a_154/(h);
 }
 }
 }
+rt.mm(b25,0,2*h,2*h,w,b24,0,w,1,b24,0,1,w);
+rt.cholesky(b26,2*h,b25,0,2*h,1);
+rt.mm(b27,0,t,2*h,2*h,E,0,2*h,1,b26,0,1,2*h);
 {
-for(let i157=0;i157<t;i157++){
-b156[i157]=(b155[i157*2]-b155[1+i157*2]);
+let t1=(-2*h);
+for(let i1=0;i1<4;i1++){
+let t2=(i1*h);
+let t3=(t1+i1*h);
+for(let i2=0;i2<h;i2++){
+b28[t2+i2]=(i1<2?b21[t2+i2]:(-b21[t3+i2]));
 }
 }
-{
-for(let i159=0;i159<2;i159++){
-b158[i159]=(b145[i159*2]-b145[1+i159*2]);
 }
-}
 {
-let t162=b158[0];
-for(let i161=0;i161<t;i161++){
-b160[i161]=(t162+b156[i161]);
-}
+let t1=(2*h);
+for(let i1=0;i1<2;i1++){
+let t2=(i1*t1);
+let t3=(i1*2);
+for(let i2=0;i2<2;i2++){
+let t4=(t2+i2*h);
+let a1=0;
+for(let i3=0;i3<h;i3++){
+let t5=b28[t4+i3];
+a1+=(rt.pow(((t5<0?0:t5)),q));
 }
-{
-b163[0]=(-b158[1]);
+b29[t3+i2]=a1/(h);
 }
-{
-let t166=b163[0];
-for(let i165=0;i165<t;i165++){
-b164[i165]=(t166-b156[i165]);
 }
 }
 {
-let a_168=0;
-for(let i167=0;i167<n;i167++){
-a_168+=(rt.softplus(((-y_obs[i167])*b42[i167]),1.0,20.0));
+let t1=(2*h);
+for(let i1=0;i1<t;i1++){
+let t2=(i1*t1);
+let t3=(i1*2);
+for(let i2=0;i2<2;i2++){
+let t4=(t2+i2*h);
+let a1=0;
+for(let i3=0;i3<h;i3++){
+let t5=(sigma*b27[t4+i3]);
+a1+=(rt.pow(((t5<0?0:t5)),q));
 }
-b169[0]=a_168/(n);
+b30[t3+i2]=a1/(h);
 }
-{
-for(let i171=0;i171<n;i171++){
-b170[i171]=(1-(+b44[i171]));
 }
 }
 {
-let a_173=0;
-for(let i172=0;i172<n;i172++){
-a_173+= b170[i172];
+for(let i1=0;i1<t;i1++){
+b31[i1]=(b30[i1*2]-b30[1+i1*2]);
 }
-b174[0]=a_173/(n);
 }
 {
-let t177=b174[0];
-for(let i176=0;i176<n;i176++){
-b175[i176]=(b170[i176]/t177);
+for(let i1=0;i1<2;i1++){
+b32[i1]=(b29[i1*2]-b29[1+i1*2]);
 }
 }
 {
-let a_179=0;
-for(let i178=0;i178<n;i178++){
-a_179+=(b175[i178]*(rt.softplus(((-y_obs[i178])*b42[i178]),1.0,20.0)));
+let t1=b32[0];
+for(let i1=0;i1<t;i1++){
+b33[i1]=(t1+b31[i1]);
 }
-b180[0]=a_179/(n);
 }
+b34[0]=(-b32[1]);
 {
-let a_182=0;
-for(let i181=0;i181<n;i181++){
-a_182+=(+b44[i181]);
+let t1=b34[0];
+for(let i1=0;i1<t;i1++){
+b35[i1]=(t1-b31[i1]);
 }
-b183[0]=a_182/(n);
 }
 {
-let t186=b183[0];
-for(let i185=0;i185<n;i185++){
-b184[i185]=((+b44[i185])/t186);
+let a1=0;
+for(let i1=0;i1<n;i1++){
+a1+=(rt.softplus(((-y_obs[i1])*b8[i1]),1.0,20.0));
 }
+b36[0]=a1/(n);
 }
 {
-let a_188=0;
-for(let i187=0;i187<n;i187++){
-a_188+=(b184[i187]*(rt.softplus(((-y_obs[i187])*b42[i187]),1.0,20.0)));
+for(let i1=0;i1<n;i1++){
+b37[i1]=(1-(+b9[i1]));
 }
-b189[0]=a_188/(n);
 }
 {
-let a_191=0;
-for(let i190=0;i190<n;i190++){
-a_191+=(+(+((y_obs[i190]*b42[i190])<=0)));
+let a1=0;
+for(let i1=0;i1<n;i1++){
+a1+= b37[i1];
 }
-b192[0]=a_191/(n);
+s1=a1/(n);
 }
 {
-let t194=(-t);
-let a_195=0;
-for(let i193=0;i193<2*t;i193++){
-a_195+=(+(+((i193<t?b160[i193]:b164[t194+i193])<=0)));
+for(let i1=0;i1<n;i1++){
+b38[i1]=(b37[i1]/s1);
 }
-b196[0]=a_195/(2*t);
 }
 {
-let t198=(-t);
-let a_199=0;
-for(let i197=0;i197<t;i197++){
-a_199+=(+(+((i197<t?b160[i197]:b164[t198+i197])<=0)));
+let a1=0;
+for(let i1=0;i1<n;i1++){
+a1+=(b38[i1]*(rt.softplus(((-y_obs[i1])*b8[i1]),1.0,20.0)));
 }
-b200[0]=a_199/(t);
+b39[0]=a1/(n);
 }
 {
-let a_202=0;
-for(let i201=0;i201<t;i201++){
-a_202+=(+(+(b164[i201]<=0)));
+let a1=0;
+for(let i1=0;i1<n;i1++){
+a1+=(+b9[i1]);
 }
-b203[0]=a_202/(t);
+s2=a1/(n);
 }
 {
-let a_206=0;
-for(let i204=0;i204<t;i204++){
-let t205=b156[i204];
-a_206+=(t205*t205);
+for(let i1=0;i1<n;i1++){
+b40[i1]=((+b9[i1])/s2);
 }
-b207[0]=a_206/(t);
 }
 {
-let a_209=-Infinity;
-for(let i208=0;i208<2*h;i208++){
-a_209=Math.max(a_209,b60[i208]);
+let a1=0;
+for(let i1=0;i1<n;i1++){
+a1+=(b40[i1]*(rt.softplus(((-y_obs[i1])*b8[i1]),1.0,20.0)));
 }
-b210[0]=a_209;
+b41[0]=a1/(n);
 }
 {
-for(let i211=0;i211<n;i211++){
-let a_213=-Infinity;
-for(let i212=0;i212<h;i212++){
-a_213=Math.max(a_213,b82[i211+i212*n]);
+let a1=0;
+for(let i1=0;i1<n;i1++){
+a1+=(+(+((y_obs[i1]*b8[i1])<=0)));
 }
-b214[i211]=a_213;
+b42[0]=a1/(n);
 }
-}
 {
-let a_218=-Infinity;
-for(let i215=0;i215<h;i215++){
-let t217=(i215*n);
-for(let i216=0;i216<n;i216++){
-a_218=Math.max(a_218,b82[t217+i216]);
-}
+let t1=(-t);
+let a1=0;
+for(let i1=0;i1<2*t;i1++){
+a1+=(+(+((i1<t?b33[i1]:b35[t1+i1])<=0)));
 }
-b219[0]=a_218;
+b43[0]=a1/(2*t);
 }
 {
-let a_221=0;
-for(let i220=0;i220<n;i220++){
-a_221+=(+b44[i220]);
+let t1=(-t);
+let a1=0;
+for(let i1=0;i1<t;i1++){
+a1+=(+(+((i1<t?b33[i1]:b35[t1+i1])<=0)));
 }
-b222[0]=a_221;
+b44[0]=a1/(t);
 }
 {
-let a_224=0;
-for(let i223=0;i223<n;i223++){
-a_224+=((+b44[i223])*(+(+((y_obs[i223]*b42[i223])>0))));
+let a1=0;
+for(let i1=0;i1<t;i1++){
+a1+=(+(+(b35[i1]<=0)));
 }
-b225[0]=a_224;
+b45[0]=a1/(t);
 }
 {
-let a_227=0;
-for(let i226=0;i226<n;i226++){
-a_227+=(+b44[i226]);
+let a1=0;
+for(let i1=0;i1<t;i1++){
+let t1=b31[i1];
+a1+=(t1*t1);
 }
-b228[0]=a_227;
+s3=a1/(t);
 }
 {
-b229[0]=b169[0];
+let a1=-Infinity;
+for(let i1=0;i1<2*h;i1++){
+a1=Math.max(a1,b13[i1]);
 }
-{
-b230[0]=b180[0];
-}
-{
-b231[0]=b189[0];
+s4=a1;
 }
 {
-b232[0]=b192[0];
+for(let i1=0;i1<n;i1++){
+let a1=-Infinity;
+for(let i2=0;i2<h;i2++){
+a1=Math.max(a1,b17[i1+i2*n]);
 }
-{
-b233[0]=b196[0];
+b46[i1]=a1;
 }
-{
-b234[0]=b200[0];
 }
 {
-b235[0]=b203[0];
+let a1=-Infinity;
+for(let i1=0;i1<h;i1++){
+let t1=(i1*n);
+for(let i2=0;i2<n;i2++){
+a1=Math.max(a1,b17[t1+i2]);
 }
-{
-b236[0]=((b158[0]-b158[1])/(2));
 }
-{
-b237[0]=(b158[0]*(1));
+s5=a1;
 }
 {
-b238[0]=(-b158[1]);
+let a1=0;
+for(let i1=0;i1<n;i1++){
+a1+=(+b9[i1]);
 }
-{
-b239[0]=(Math.sqrt(b207[0]));
+s6=a1;
 }
 {
-for(let i241=0;i241<2*h;i241++){
-b240[i241]=b60[i241];
+let a1=0;
+for(let i1=0;i1<n;i1++){
+a1+=((+b9[i1])*(+(+((y_obs[i1]*b8[i1])>0))));
 }
+s7=a1;
 }
+s8=b36[0];
+s9=b39[0];
+s10=b41[0];
+s11=b42[0];
+s12=b43[0];
+s13=b44[0];
+s14=b45[0];
+s15=((b32[0]-b32[1])/(2));
+s16=(b32[0]*(1));
+s17=(-b32[1]);
+s18=(Math.sqrt(s3));
 {
-b242[0]=(u-u0);
+for(let i1=0;i1<2*h;i1++){
+b47[i1]=b13[i1];
 }
-{
-b243[0]=(v-v0);
 }
+s19=s4;
+s20=s5;
+s21=(u-u0);
+s22=(v-v0);
 {
-for(let i245=0;i245<n;i245++){
-b244[i245]=(+b44[i245]);
+for(let i1=0;i1<n;i1++){
+b48[i1]=(+b9[i1]);
 }
-}
-{
-b246[0]=(b225[0]/b228[0]);
 }
-return{loss:b229[0],loss_clean:b230[0],loss_flipped:b231[0],train_error:b232[0],test_error:b233[0],error_plus:b234[0],error_minus:b235[0],signal:b236[0],signal_plus:b237[0],signal_minus:b238[0],spread:b239[0],gamma:b240,gamma_max:b210[0],rho:b214,rho_max:b219[0],gamma_theory:b242[0],rho_theory:b243[0],flipped:b244,flips:b222[0],fit_flipped:b246[0]};
+s23=s6;
+s24=(s7/s6);
+return{loss:s8,loss_clean:s9,loss_flipped:s10,train_error:s11,test_error:s12,error_plus:s13,error_minus:s14,signal:s15,signal_plus:s16,signal_minus:s17,spread:s18,gamma:b47,gamma_max:s19,rho:b46,rho_max:s20,gamma_theory:s21,rho_theory:s22,flipped:b48,flips:s23,fit_flipped:s24};
 });
 });
