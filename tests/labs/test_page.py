@@ -7,6 +7,7 @@ import gzip
 import http.server
 import io
 import json
+import math
 import re
 import shutil
 import subprocess
@@ -132,7 +133,13 @@ def press(page: Any, slider: str, *keys: str) -> None:
 def stepped(lab: dict[str, Any]) -> dict[str, Any]:
     """The slider that arrows move: of the batch or its exponent, else any linear one."""
     order = {"n": 0, "kappa": 1, "d": 3, "steps": 3}
-    linear = [slider for slider in lab["sliders"] if "step" in slider]
+    start = lab.get("params", {})
+    linear = [
+        slider
+        for slider in lab["sliders"]
+        if "step" in slider
+        and start.get(slider["name"], math.inf) >= slider.get("min", 0) + 2 * slider["step"]
+    ]
     return min(linear, key=lambda slider: order.get(slider["name"], 2))
 
 

@@ -135,11 +135,42 @@ def of_stairs(text: str, v: Values) -> None:
         assert ("expects" in text) == (expected != found)
 
 
+def of_leaps(text: str, v: Values) -> None:
+    """What was learned is told by the share against noise, what is expected by n against d^l."""
+    ratio = v["n"] / v["d"] ** v["leap"]
+    assert v["chance"] == pytest.approx(math.sqrt(2 / v["d"]))
+    noisy = v["share"] < 1.5 * max(v["noise"], v["chance"])
+    assert ("Not learned" in text) == noisy
+    assert ("Learned: " in text) == (not noisy and v["share"] >= 0.6)
+    if "along one line" in text:
+        assert v["leap"] == 1
+        assert v["along"] > 3 * v["across"]
+    assert ("v*" in text) == (v["leap"] == 1 and not noisy)
+    if "Both directions" in text:
+        assert v["leap"] > 1
+        assert min(v["along"], v["across"]) > v["chance"]
+    silent = (v["leap"] > 1 and v["mean"] > 0) or (v["rate"] < 0.5 and ratio >= 0.3)
+    assert ("no theorem here" in text) == silent
+    assert ("should give" in text or "theorem expects" in text or "near the predicted" in text) != silent
+    if "falls with d" in text:
+        assert ratio < 0.3
+        assert v["slope"] < 0
+        assert noisy or v["share"] < 0.6
+    if "order one" in text:
+        assert ratio > 2
+        assert v["share"] >= 0.5
+    against = not silent and (
+        (ratio < 0.3 and v["share"] >= 0.6) or (ratio > 2 and v["share"] < 0.5)
+    )
+    assert ("theorem expects" in text) == against
+
+
 @pytest.mark.parametrize(
     ("name", "holds"),
     [
         ("benign_overfitting", of_who_won), ("benign_overfitting", of_the_threshold),
         ("decomposition", of_who_won), ("label_noise", of_flips), ("staircase", of_stairs),
+        ("giant_step", of_leaps),
     ],
 )  # fmt: skip
 def test_the_sentence_is_true_of_the_run(
@@ -159,6 +190,8 @@ def test_the_sentence_is_true_of_the_run(
 
 
 OUTCOMES = {
+    "giant_step": ["along one line", "Not learned", "Not learned", "Both directions count",
+                   "falls with d", "Both directions count", "no theorem here"],
     "benign_overfitting": ["signal won", "noise won", "near the predicted", "signal won"],
     "decomposition": ["signal won", "noise won", "Neither has won", "not trained yet"],
     "label_noise": ["No flipped label is", "10\u202f% of the flipped", "80\u202f% of the flipped",
@@ -180,4 +213,4 @@ def test_each_guided_state_shows_what_it_promises(node: Any, name: str) -> None:
 
 
 def test_every_lab_is_held() -> None:
-    assert set(LABS) == {"benign_overfitting", "decomposition", "label_noise", "staircase"}
+    assert set(LABS) == set(OUTCOMES)

@@ -117,20 +117,25 @@
   function drawPlot(plot, result, ghost, [lo, hi], width, id) {
     const height = tall(width), log = plot.scale === "log";
     const drawn = plot.curves.map((c) => lines(c, result.curves));
-    const last = result.times[result.times.length - 1] || 1;
-    const f = frame(width, height, { lo: 0, hi: last, label: "step", whole: 1 }, { lo, hi, log });
+    const x = (r) => (plot.x ? r.curves[plot.x.key] : r.times), all = x(result), last = all[all.length - 1] || 1;
+    const X = plot.x ? { lo: all[0], label: plot.x.label, log: plot.x.scale } : { lo: 0, label: "step", whole: 1 };
+    const f = frame(width, height, { ...X, hi: last }, { lo, hi, log });
     let svg = f.svg + `<clipPath id="${id}"><rect x="${f.box.left}" y="${f.box.top - 1}" width="${f.box.width}" height="${f.box.height + 2}"/></clipPath><g clip-path="url(#${id})">`;
     for (const level of plot.levels || []) {
       const y = f.y(level.at).toFixed(1), right = f.box.left + f.box.width;
       svg += `<path d="M${f.box.left} ${y}H${right}" stroke="var(--ink)" stroke-dasharray="1 5" stroke-width="1.5"/>` +
         `<text x="${right - 4}" y="${y - 5}" text-anchor="end">${html(level.label)}</text>`;
     }
+    const at = plot.x && plot.x.mark ? result.curves[plot.x.mark.key][0] : NaN;
+    if (at > X.lo && at < last)
+      svg += `<path d="M${f.x(at).toFixed(1)} ${f.box.top}v${f.box.height}" stroke="var(--ink)" stroke-dasharray="1 5" stroke-width="1.5"/>` +
+        `<text x="${f.x(at)}" y="${f.box.top + 12}" text-anchor="${2 * f.x(at) < width ? "start" : "end"}" dx="${2 * f.x(at) < width ? 5 : -5}">${html(plot.x.mark.label)}</text>`;
     plot.curves.forEach((c, k) => {
       const thin = drawn[k].length > 1, past = ghost && !thin && c.line !== "theory" ? lines(c, ghost.curves) : [];
       for (const l of past)
-        svg += `<path class="ghost" d="${path(ghost.times, l, f.x, f.y, log)}" ${stroke(c)}/>`;
+        svg += `<path class="ghost" d="${path(x(ghost), l, f.x, f.y, log)}" ${stroke(c)}/>`;
       for (const l of drawn[k])
-        svg += `<path d="${path(result.times, l, f.x, f.y, log)}" ${stroke(c)} stroke-width="${thin ? 1 : 2.2}" opacity="${thin ? 0.6 : 1}"/>`;
+        svg += `<path d="${path(all, l, f.x, f.y, log)}" ${stroke(c)} stroke-width="${thin ? 1 : 2.2}" opacity="${thin ? 0.6 : 1}"/>`;
     });
     svg += "</g>";
     const items = plot.curves.map((c, k) => {
@@ -155,10 +160,11 @@
   // The edge number k (it may lie between two) of the cells of an axis.
   const edge = (A, k) => A.scale === "log" ? A.min * (A.max / A.min) ** (k / A.cells) : A.min + (k / A.cells) * (A.max - A.min);
 
-  // Cells from coarse to fine; y runs over a factor A.around on both sides of the boundary.
-  function cellsOf(phase, boundary) {
-    const middle = boundary(edge(phase.x, phase.x.cells / 2));
-    const axes = { x: phase.x, y: { ...phase.y, scale: "log", min: middle / phase.y.around, max: middle * phase.y.around } };
+  // Cells from coarse to fine; y runs over a factor A.around on both sides of the boundary, as far
+  // as its slider goes.
+  function cellsOf(phase, boundary, least, most) {
+    const middle = boundary(edge(phase.x, phase.x.cells / 2)), { around } = phase.y;
+    const axes = { x: phase.x, y: { ...phase.y, scale: "log", min: Math.max(middle / around, least), max: Math.min(middle * around, most) } };
     const at = (A) => Array.from({ length: A.cells }, (_, k) => (A.integer ? Math.round : Number)(edge(A, k + 0.5)));
     const xs = at(axes.x), ys = at(axes.y), cells = [];
     for (let gap = 4; gap >= 1; gap /= 2)
@@ -435,8 +441,8 @@ ${rest.length ? `<details class="more"${open ? " open" : ""}><summary>More: ${ht
     cells() {
       const { map, config: { phase } } = this;
       if (!phase) return;
-      const { x, y } = phase;
-      Object.assign(map, cellsOf(phase, (v) => this.law.at(y.name, { ...map.params, [x.name]: v })), { stale: false });
+      const { x, y } = phase, s = this.sliders.find((o) => o.name === y.name), line = (v) => this.law.at(y.name, { ...map.params, [x.name]: v });
+      Object.assign(map, cellsOf(phase, line, s.min, limit(s, map.params)), { stale: false });
       this.fill(map.cells.map((c) => c.set));
       this.drawMap();
     }
