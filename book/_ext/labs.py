@@ -18,9 +18,15 @@ from docutils.parsers.rst import directives
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
+from tools import address
 from tools.files import ToolError
 from tools.labs import configs
 from tools.labs.build import bare
+
+
+def source(root: Path) -> str:
+    """Where the book comes from: its address, where it is known, and version."""
+    return f"{address.repository(root) or address.project(root)['name']} {address.reference(root)}"
 
 
 class LabDirective(SphinxDirective):
@@ -46,8 +52,10 @@ class LabDirective(SphinxDirective):
             for tail, only in (("", "only-light"), (".dark", "only-dark"))
         )
         settings = json.dumps(config, ensure_ascii=False).replace("</", "<\\/")
+        asks = " asks" if "predict" in config else ""
         text = (
-            f'<feature-lab id="{name}" model="{config["model"]}">'
+            f'<feature-lab id="{name}" model="{config["model"]}" '
+            f'source="{source(Path(self.env.srcdir).parent)}"{asks}>'
             f'<script type="application/json">{settings}</script>'
             f"<figure><div>{images}</div><figcaption>{html.escape(config['title'])}: "
             "the run at the default settings. With scripts on, sliders retrain the network "

@@ -56,14 +56,14 @@ def bare(script: str) -> str:
 
 def squeezed(line: str) -> str:
     """Code without spaces around its signs; strings in double quotes stay."""
-    return SPACED.sub(lambda m: m[1] or m[2], line)
+    return SPACED.sub(lambda m: m[1] or m[2], line).replace("const ", "let ")
 
 
 def dense(kernels: str) -> str:
     """Kernels without what only a person needs; names and strings stay."""
     text = "".join(squeezed(line) for line in LINE.sub("", kernels).splitlines(keepends=True))
     text = re.sub(r'(rt\.check\("\w+): [^"]*"', r'\1"', text)
-    return NAMED.sub(r"\1\2", text).replace("const ", "let ")
+    return NAMED.sub(r"\1\2", text)
 
 
 def sources(step: Step, model: Model) -> set[str]:

@@ -205,10 +205,10 @@ function FeatureLabEngine() {
     }
   }
 
-  // The numbers at the end of a run.
-  function ends({ values, curves }, params) {
-    const last = {};
-    for (const k in curves) if (!Array.isArray(curves[k][0])) last[k] = curves[k][curves[k].length - 1];
+  // The numbers at a record of a run, or at its end.
+  function ends({ values, curves, times }, params, at = times.length - 1) {
+    const last = { step: times[at] };
+    for (const k in curves) if (!Array.isArray(curves[k][0])) last[k] = curves[k][at];
     return { ...values, ...last, ...params };
   }
 
