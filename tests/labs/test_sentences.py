@@ -151,7 +151,9 @@ def of_leaps(text: str, v: Values) -> None:
         assert min(v["along"], v["across"]) > v["chance"]
     silent = (v["leap"] > 1 and v["mean"] > 0) or (v["rate"] < 0.5 and ratio >= 0.3)
     assert ("no theorem here" in text) == silent
-    assert ("should give" in text or "theorem expects" in text or "near the predicted" in text) != silent
+    assert (
+        "should give" in text or "theorem expects" in text or "near the predicted" in text
+    ) != silent
     if "falls with d" in text:
         assert ratio < 0.3
         assert v["slope"] < 0

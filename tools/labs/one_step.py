@@ -1,4 +1,4 @@
-"""The lab on one giant step: the step of `fltutils.giant` neuron by neuron, as functions of tensors.
+"""The lab on one giant step: `fltutils.giant` neuron by neuron, as functions of tensors.
 
 At the start f = 0, so a neuron moves by (eta a_i / (p n)) sum_mu y s'(<w_i, x>) x, whatever the
 others do, and its mirror by minus that. It sees x through two directions of the target, X (n, 2),

@@ -142,13 +142,14 @@
         svg += `<path d="${path(all, l, f.x, f.y, log)}" ${stroke(c)} stroke-width="${thin ? 1 : 2.2}" opacity="${thin ? 0.6 : 1}"/>`;
     });
     svg += "</g>";
-    if (now !== undefined) svg += `<path class="now" d="M${f.x(now).toFixed(1)} ${f.box.top}v${f.box.height}"/>`;
+    if (now !== undefined) svg += `<path class="now" d="M${f.x(all[now]).toFixed(1)} ${f.box.top}v${f.box.height}"/>`;
     const items = plot.curves.map((c, k) => {
       const l = drawn[k], end = l.length === 1 && c.line !== "theory" ? l[0][l[0].length - 1] : undefined;
       return l.length ? { text: c.label, end, swatch: `<svg width="26" height="8" aria-hidden="true"><path d="M0 4H26" ${stroke(c)} stroke-width="2.4"/></svg>` } : null;
     }).filter((c) => c && !(Number.isNaN(c.end)));
     const legend = items.map((c) => `<li>${c.swatch}${html(c.text)}${c.end === undefined ? "" : ` <b>${format(c.end)}</b>`}</li>`).join("");
     const told = items.filter((c) => c.end !== undefined).map((c) => `${c.text} ends at ${format(c.end)}`).join(", ");
+    f.share = (px) => (X.log ? Math.log(f.inverse.x(px) / X.lo) / Math.log(last / X.lo) : f.inverse.x(px) / last);
     return { f, svg: `<h4>${html(plot.title)}</h4><ul>${legend}</ul><svg width="${width}" height="${height}" role="img" aria-label="${html(plot.title + (told ? ": " + told : ""))}">${svg}</svg>` };
   }
 
@@ -327,7 +328,7 @@ ${rest.length ? `<details class="more"${open ? " open" : ""}><summary>More: ${ht
       if (scrub) {
         this.$("[name=play]").onclick = () => this.play();
         this.boxes.forEach((box, k) => {
-          const move = (e) => e.buttons && this.frames && this.seek(this.frames[k].inverse.x(e.clientX - box.getBoundingClientRect().left) / this.frames[k].last);
+          const move = (e) => e.buttons && this.frames && this.seek(this.frames[k].share(e.clientX - box.getBoundingClientRect().left));
           box.onpointerdown = (e) => { if (!e.button && e.target.closest("svg[role]")) { box.setPointerCapture(e.pointerId); move(e); } };
           box.onpointermove = (e) => { if (box.hasPointerCapture(e.pointerId)) move(e); };
         });
@@ -596,13 +597,13 @@ ${rest.length ? `<details class="more"${open ? " open" : ""}><summary>More: ${ht
     draw() {
       if (!this.run.result || this.$(".lab").hidden) return;
       const { plots, scrub } = this.config, { result } = this.run, { times } = result, ranges = plots.map((p) => range(p, result));
-      const last = times[times.length - 1] || 1, now = Math.round(this.at * (times.length - 1));
+      const now = Math.round(this.at * (times.length - 1));
       this.frames = plots.map((p, k) => {
         const box = this.boxes[k], all = ranges.filter((_, i) => i === k || (p.group && plots[i].group === p.group));
         const span = [Math.min(...all.map((r) => r[0])), Math.max(...all.map((r) => r[1]))];
-        const { f, svg } = drawPlot(p, result, this.ghost, span, Math.max(240, Math.floor(box.clientWidth)), "clip" + k, scrub && this.at < 1 ? times[now] : undefined);
+        const { f, svg } = drawPlot(p, result, this.ghost, span, Math.max(240, Math.floor(box.clientWidth)), "clip" + k, scrub && this.at < 1 ? now : undefined);
         box.innerHTML = svg;
-        return { ...f, last };
+        return f;
       });
       if (scrub) this.drawInside(scrub, now);
       this.drawMap();
@@ -623,7 +624,8 @@ ${rest.length ? `<details class="more"${open ? " open" : ""}><summary>More: ${ht
       range.max = result.times.length - 1;
       range.value = now;
       range.setAttribute("aria-valuetext", told);
-      this.$(".time output").textContent = "step " + format(result.times[now]);
+      const [{ x }] = this.config.plots;
+      this.$(".time output").textContent = x ? "n = " + format(result.curves[x.key][now]) : "step " + format(result.times[now]);
     }
 
     drawMap() {
