@@ -19,8 +19,8 @@ from tools.labs.models import MODELS
 @pytest.mark.parametrize("name", configs.names())
 def test_each_lab_is_well_formed(name: str) -> None:
     config = configs.load(name)
-    for tail in ("", ".dark"):
-        assert (ROOT / "book" / "_assets" / "labs" / f"{name}{tail}.png").exists()
+    for picture in configs.pictures(name, config).values():
+        assert (ROOT / "book" / "_assets" / picture).exists()
     assert {"title", "sentence", "plots", "sliders", "params"} <= set(config)
 
 

@@ -69,7 +69,8 @@ SCRUB = record({"title": TEXT, "show": {"enum": list(SHOWN)}, "curves": many(CUR
 LAB = record(
     {"model": {"enum": list(MODELS)}, "title": TEXT, "params": PARAMS, "sliders": many(SLIDER),
      "sentence": SENTENCE, "plots": many(PLOT)},
-    phase=PHASE, switch=SWITCH, predict=PREDICT, scrub=SCRUB, states=many(record({"label": TEXT, "says": TEXT, "set": PARAMS})),
+    phase=PHASE, switch=SWITCH, predict=PREDICT, scrub=SCRUB, picture=TEXT,
+    states=many(record({"label": TEXT, "says": TEXT, "set": PARAMS})),
 )  # fmt: skip
 LAB["dependentRequired"] = {"phase": ["switch"]}
 
@@ -82,6 +83,13 @@ def load(name: str) -> dict[str, Any]:
     config: dict[str, Any] = readers.read_json(path)
     check(name, config)
     return config
+
+
+def pictures(name: str, config: dict[str, Any]) -> dict[str, str]:
+    """Where a lab's figure lies under _assets, by theme: its own, or a picture of the book."""
+    if picture := config.get("picture"):
+        return {theme: f"{picture}-{theme}.png" for theme in ("light", "dark")}
+    return {"light": f"labs/{name}.png", "dark": f"labs/{name}.dark.png"}
 
 
 def names() -> list[str]:
