@@ -167,12 +167,37 @@ def of_leaps(text: str, v: Values) -> None:
     assert ("theorem expects" in text) == against
 
 
+def of_terms(text: str, v: Values) -> None:
+    """Risks and shares are told with their floor, which theory has for p away from d only."""
+    ratio, between = v["p"] / v["d"], 0.5 < v["p"] / v["d"] < 2
+    assert ("no theorem here" in text) == between
+    assert ("the floor of theory" in text) != between
+    assert ("random neurons" in text) == (v["k"] == 0 or between)
+    wide = ratio >= 1
+    allowed = ((0, 1, 3), (1, 2, 4))[wide][int(v["k"])]
+    assert v["floor"] == 5 - allowed
+    assert v["floor_random"] == 5 - wide
+    if "below the floor" in text:
+        assert v["risk"] < v["floor"]
+    assert ("near its floor" in text) == (
+        not between and 0.9 * v["floor"] <= v["risk"] <= 1.15 * v["floor"]
+    )
+    if "above its floor" in text:
+        assert v["risk"] > 1.15 * v["floor"]
+    if "it has only" in text:
+        assert v["seen"] < 8 * v["p"]
+    if "theory allows" in text:
+        assert v["k"] == 2
+        assert ratio >= 2
+        assert ("hardly any" in text) == (v["s4"] < 0.2)
+
+
 @pytest.mark.parametrize(
     ("name", "holds"),
     [
         ("benign_overfitting", of_who_won), ("benign_overfitting", of_the_threshold),
         ("decomposition", of_who_won), ("label_noise", of_flips), ("staircase", of_stairs),
-        ("giant_step", of_leaps),
+        ("giant_step", of_leaps), ("second_layer", of_terms),
     ],
 )  # fmt: skip
 def test_the_sentence_is_true_of_the_run(
@@ -192,6 +217,8 @@ def test_the_sentence_is_true_of_the_run(
 
 
 OUTCOMES = {
+    "second_layer": ["random neurons", "% of x₁x₂", "near its floor", "floor of theory 2.",
+                     "hardly any of it", "above its floor: it has only"],
     "giant_step": ["along one line", "Not learned", "Not learned", "Both directions count",
                    "falls with d", "Both directions count", "no theorem here"],
     "benign_overfitting": ["signal won", "noise won", "near the predicted", "signal won"],
