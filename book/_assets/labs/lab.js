@@ -354,7 +354,7 @@ ${rest.length ? `<details class="more"${open ? " open" : ""}><summary>More: ${ht
         b.setAttribute("aria-disabled", true);
         b.toggleAttribute("data-right", k === right);
       });
-      this.$(".verdict").innerHTML = maths((said === right ? "You were right. " : `Not so: ${predict.answers[right].say}. `) + say(predict.why, v));
+      this.$(".verdict").innerHTML = maths((said === right ? "You were right. " : `No: “${predict.answers[right].say}” is right. `) + say(predict.why, v));
     }
 
     // The moment that is shown, as a share of the training.
