@@ -24,7 +24,6 @@ from tools.files import ToolError
 from tools.labs import configs
 from tools.labs.build import bare
 
-
 ROOT = configs.FOLDER.parents[1]
 SOURCE = f"{address.repository(ROOT) or 'fltutils'} {address.reference(ROOT)}"  # on each download
 
