@@ -90,7 +90,7 @@ def markup(text: str) -> str:
             formula = was
         elif kind == "suffix" and was:
             formula = True
-            out += {"*": "<sup>*</sup>", "'": "′"}.get(piece) or f"<sub>{markup(piece[1:])}</sub>"
+            out += {"*": "<sup>⋆</sup>", "'": "′"}.get(piece) or f"<sub>{markup(piece[1:])}</sub>"
         elif kind == "spaced":
             out += BREAKS[piece]
         elif piece == "-" and (was or not re.search(r"[\w.)\]|-]$", before)):

@@ -8,6 +8,7 @@ from myst_nb.sphinx_ import HideCodeCellNode
 from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
+FEW = 5  # lines that set something up
 LONG = 20  # lines; a check or a plot above it holds its experiment, too
 ALWAYS = {"parameters": "parameters", "exercise": "exercise", "solution": "solution"}
 
@@ -24,18 +25,17 @@ def shows(cell: nodes.Element) -> bool:
 
 def label(cells: list[nodes.Element]) -> str:
     """What is inside a fold: parameters, an experiment, its plot, its check."""
-    last, code = cells[-1], "\n".join(cell[0].astext() for cell in cells)
+    last = cells[-1]
     for tag, what in ALWAYS.items():
         if tag in tags(last):
             return what
-    own = len(code.splitlines()) <= LONG and len(cells) == 1
+    lines = "\n".join(cell[0].astext() for cell in cells).splitlines()
+    lines = [line for line in lines if line.strip() and not line.startswith(("import ", "from "))]
     if any(last.findall(nodes.image)):
-        return "plot’s code" if own else "experiment and its plot"
+        return "plot’s code" if len(lines) <= LONG else "experiment and its plot"
     if 'class="claim' in last.astext():
-        return "check" if own else "experiment and its check"
-    if all(line.startswith(("import ", "from ")) for line in code.splitlines() if line.strip()):
-        return "set-up"
-    return "experiment"
+        return "check" if len(lines) <= LONG else "experiment and its check"
+    return "experiment" if len(lines) > FEW or shows(last) else "set-up"
 
 
 def fold(cells: list[nodes.Element]) -> None:
