@@ -378,7 +378,7 @@ def test_a_prediction_by_keyboard_is_judged_by_the_records(page: Any, site: Path
     assert data["params"] == LABS["benign_overfitting"]["params"] | question["set"]
     assert json.loads(data["result"])["curves"]["test_error"][-1] < 0.1
     verdict = page.locator("feature-lab .verdict")
-    sync_api.expect(verdict).to_contain_text("Not so: almost never. It errs on 0")
+    sync_api.expect(verdict).to_contain_text("No: “almost never” is right. It errs on 0")
     assert answers.nth(1).get_attribute("aria-pressed") == "true"
     assert page.locator("feature-lab [data-right]").all_inner_texts() == ["almost never"]
     focus = page.eval_on_selector("feature-lab", "l => l.shadowRoot.activeElement.name")

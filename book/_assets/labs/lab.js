@@ -144,7 +144,7 @@
     }).filter((c) => c && !(Number.isNaN(c.end)));
     const legend = items.map((c) => `<li>${c.swatch}${html(c.text)}${c.end === undefined ? "" : ` <b>${format(c.end)}</b>`}</li>`).join("");
     const told = items.filter((c) => c.end !== undefined).map((c) => `${c.text} ends at ${format(c.end)}`).join(", ");
-    return { f, svg: `<h4>${html(plot.title)}</h4><ul>${legend}</ul><svg width="${width}" height="${height}" role="img" aria-label="${html(plot.title + (told ? ": " + told : ""))}">${svg}</svg>` };
+    return { f, svg: `<h3>${html(plot.title)}</h3><ul>${legend}</ul><svg width="${width}" height="${height}" role="img" aria-label="${html(plot.title + (told ? ": " + told : ""))}">${svg}</svg>` };
   }
 
   // The mechanism at record k: bars of all entries on one scale, fresh samples with their two parts,
@@ -294,10 +294,10 @@
       const c = this.config, { predict, scrub } = c, root = this.attachShadow({ mode: "open" });
       const slider = (s) => `<label><span>${html(s.label)}</span><input type="range" name="${s.name}" min="0" max="${axis(s, c.params).count}" step="1"><small aria-hidden="true"></small><output aria-hidden="true"></output></label>`;
       const rest = this.sliders.slice(3), open = rest.some((x) => this.params[x.name] !== c.params[x.name]);
-      root.innerHTML = `<link rel="stylesheet" href="${window.FeatureLab.file("lab.css")}"><section class="lab" aria-label="${html(c.title)}" hidden><h3>${html(c.title)}</h3>
+      root.innerHTML = `<link rel="stylesheet" href="${window.FeatureLab.file("lab.css")}"><section class="lab" aria-label="${html(c.title)}" hidden><h2>${html(c.title)}</h2>
 ${predict ? `<div class="ask"><p id="ask">${maths(predict.ask)}</p><div class="bar" role="group" aria-labelledby="ask">${predict.answers.map((a, k) => `<button name="answer" value="${k}">${html(a.say)}</button>`).join("")}<button name="show">Show me</button></div><p class="verdict" role="status"></p></div>` : ""}
 ${c.states ? `<div class="bar states" role="group" aria-label="States to start from">${c.states.map((x, k) => `<button name="state" value="${k}">${html(x.label)}</button>`).join("")}</div><p class="guide" aria-live="polite"></p>` : ""}
-<div class="plots" style="--least: ${(c.plots.length + !!c.phase + !!scrub) % 3 ? 310 : 280}px">${c.phase ? `<div class="map"><h4>${html(c.phase.title)}</h4><ul></ul><div class="pad"><div></div><span class="ring" tabindex="0" role="slider" aria-label="Ring on the map: left and right change ${html(c.phase.x.label)}, up and down ${html(c.phase.y.label)}" hidden></span></div></div>` : ""}${c.plots.map(() => '<div class="plot"></div>').join("")}${scrub ? `<div class="inside"><h4>${html(scrub.title)}</h4><ul></ul><div><div></div><div class="time"><button name="play" aria-label="Play the training">▶</button><input type="range" name="time" min="0" aria-label="Time of training"><output aria-hidden="true"></output></div><p class="note"></p></div></div>` : ""}</div>
+<div class="plots" style="--least: ${(c.plots.length + !!c.phase + !!scrub) % 3 ? 310 : 280}px">${c.phase ? `<div class="map"><h3>${html(c.phase.title)}</h3><ul></ul><div class="pad"><div></div><span class="ring" tabindex="0" role="slider" aria-label="Ring on the map: left and right change ${html(c.phase.x.label)}, up and down ${html(c.phase.y.label)}" hidden></span></div></div>` : ""}${c.plots.map(() => '<div class="plot"></div>').join("")}${scrub ? `<div class="inside"><h3>${html(scrub.title)}</h3><ul></ul><div><div></div><div class="time"><button name="play" aria-label="Play the training">▶</button><input type="range" name="time" min="0" aria-label="Time of training"><output aria-hidden="true"></output></div><p class="note"></p></div></div>` : ""}</div>
 <p class="says" role="status"></p>
 <div class="controls">${this.sliders.slice(0, 3).map(slider).join("")}</div>
 ${rest.length ? `<details class="more"${open ? " open" : ""}><summary>More: ${html(rest.map((x) => x.label).join(", "))}</summary><div class="rest">${rest.map(slider).join("")}</div></details>` : ""}
@@ -354,7 +354,7 @@ ${rest.length ? `<details class="more"${open ? " open" : ""}><summary>More: ${ht
         b.setAttribute("aria-disabled", true);
         b.toggleAttribute("data-right", k === right);
       });
-      this.$(".verdict").innerHTML = maths((said === right ? "You were right. " : `Not so: ${predict.answers[right].say}. `) + say(predict.why, v));
+      this.$(".verdict").innerHTML = maths((said === right ? "You were right. " : `No: “${predict.answers[right].say}” is right. `) + say(predict.why, v));
     }
 
     // The moment that is shown, as a share of the training.
@@ -544,7 +544,7 @@ ${rest.length ? `<details class="more"${open ? " open" : ""}><summary>More: ${ht
       if (m.id !== map.id) return;
       if (!map.stale) {
         map.found[m.at] = m.result;
-        this.drawMap();
+        this.seen = this.seen || requestAnimationFrame(() => { this.seen = 0; this.drawMap(); });
       } else if (map.probes.push(m.result) === w.on.length + 1) {
         this.law = { key: this.lawKey(), at: lawOf(w, map.params, map.probes) };
         this.show();
@@ -587,26 +587,31 @@ ${rest.length ? `<details class="more"${open ? " open" : ""}><summary>More: ${ht
       return say(this.config.sentence, ends(this.run.result, this.run.params));
     }
 
+    // The width of each picture, read before any is drawn.
+    wide() {
+      return Math.max(240, Math.floor(this.boxes[0].clientWidth));
+    }
+
     draw() {
       if (!this.run.result || this.$(".lab").hidden) return;
-      const { plots, scrub } = this.config, { result } = this.run, { times } = result, ranges = plots.map((p) => range(p, result));
+      const width = this.wide(), { plots, scrub } = this.config, { result } = this.run, { times } = result, ranges = plots.map((p) => range(p, result));
       const last = times[times.length - 1] || 1, now = Math.round(this.at * (times.length - 1));
       this.frames = plots.map((p, k) => {
         const box = this.boxes[k], all = ranges.filter((_, i) => i === k || (p.group && plots[i].group === p.group));
         const span = [Math.min(...all.map((r) => r[0])), Math.max(...all.map((r) => r[1]))];
-        const { f, svg } = drawPlot(p, result, this.ghost, span, Math.max(240, Math.floor(box.clientWidth)), "clip" + k, scrub && this.at < 1 ? times[now] : undefined);
+        const { f, svg } = drawPlot(p, result, this.ghost, span, width, "clip" + k, scrub && this.at < 1 ? times[now] : undefined);
         box.innerHTML = svg;
         return { ...f, last };
       });
-      if (scrub) this.drawInside(scrub, now);
-      this.drawMap();
+      if (scrub) this.drawInside(scrub, now, width);
+      this.drawMap(width);
       if (!this.landed) window.FeatureLab.land(this);
       this.landed = true;
     }
 
-    drawInside({ show, curves, sentence, title }, now) {
-      const { result } = this.run, box = this.$(".inside"), range = this.$("[name=time]"), notes = [];
-      const width = Math.max(240, Math.floor(box.clientWidth)), height = tall(width) + (show === "disc") * 30;
+    drawInside({ show, curves, sentence, title }, now, width) {
+      const { result } = this.run, range = this.$("[name=time]"), notes = [];
+      const height = tall(width) + (show === "disc") * 30;
       const svg = INSIDE[show](curves, (key) => result.curves[key], width, height)(now, notes);
       const swatch = (c) => `<li>${mark(`<rect y="3" width="22" height="8" fill="var(--${c.color})"/>`)}${html(c.label)}</li>`;
       const shown = curves.filter((c, k) => show !== "disc" && curves.findIndex((o) => o.label === c.label) === k);
@@ -620,10 +625,9 @@ ${rest.length ? `<details class="more"${open ? " open" : ""}><summary>More: ${ht
       this.$(".time output").textContent = "step " + format(result.times[now]);
     }
 
-    drawMap() {
-      const { map, params: p, config: { phase, switch: w } } = this, box = this.$(".map");
-      if (!box || this.$(".lab").hidden) return;
-      const width = Math.max(240, Math.floor(box.clientWidth)), ring = this.$(".ring");
+    drawMap(width = this.wide()) {
+      const { map, params: p, config: { phase, switch: w } } = this, ring = this.$(".ring");
+      if (!ring || this.$(".lab").hidden) return;
       this.$(".pad").style.minHeight = tall(width) + "px";
       if (!map.axes) return;
       const { x, y } = map.axes, boundary = (v) => this.law.at(y.name, { ...p, [x.name]: v });
