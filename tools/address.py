@@ -46,6 +46,11 @@ def reference(root: Path) -> str:
     return os.environ.get("GITHUB_SHA") or f"v{project(root)['version']}"
 
 
+def commit(root: Path) -> str:
+    """The commit that is checked out; where there is none to ask, the version."""
+    return (git(root, "rev-parse", "HEAD") if (root / ".git").exists() else "") or reference(root)
+
+
 def source(root: Path) -> str:
     """What pip installs the helper package from; empty while the address is unknown."""
     return f"git+{address}@{reference(root)}" if (address := repository(root)) else ""
