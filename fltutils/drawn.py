@@ -7,11 +7,13 @@ import base64
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.collections import LineCollection, PathCollection, QuadMesh
 from matplotlib.container import ErrorbarContainer
 from matplotlib.image import AxesImage
@@ -65,8 +67,8 @@ def names(ax: Axes) -> dict[Artist, str]:
         plain = not label or label.startswith(("_child", "_nolegend", "_,"))
         found[artist] = f"series {place}" if plain else label.lstrip("_")
     for box in ax.containers:
-        for artist in box.get_children():
-            found[artist] = str(box.get_label()).lstrip("_")
+        if not str(box.get_label()).startswith("_container"):
+            found |= dict.fromkeys(box.get_children(), str(box.get_label()))
         if isinstance(box, ErrorbarContainer):
             for cap in box[1]:
                 del found[cap]
@@ -84,12 +86,20 @@ def quoted(text: str) -> str:
     return '"' + text.replace('"', '""') + '"' if {",", '"'} & set(text) else text
 
 
+def ends(axis: Axis) -> str:
+    """What an axis is, and what its numbers stand for where its ticks are words."""
+    told = getattr(axis.get_major_formatter(), "func", None)
+    words = told.args[0] if isinstance(told, partial) else {}  # as set_ticks(places, words) left it
+    parts = [axis.get_label_text(), *(f"{place:g} = {word}" for place, word in words.items())]
+    return ", ".join(filter(None, parts))
+
+
 def table(axes: Sequence[Axes]) -> str:
     """The rows of all panels, below a line on each: its title and what its axes are."""
     head, rows = [], [HEAD]
     panels = [ax for ax in axes if ax.get_label() != "<colorbar>"]
     for number, ax in enumerate(panels, 1):
-        words = {"title": ax.get_title(), "x": ax.get_xlabel(), "y": ax.get_ylabel()}
+        words = {"title": ax.get_title(), "x": ends(ax.xaxis), "y": ends(ax.yaxis)}
         told = "; ".join(f"{key}: {text}" for key, text in words.items() if text)
         head.append(" ".join(f"# panel {number}: {told}".split()))
         left: Counter[str] = Counter(type(text).__name__ for text in ax.texts)

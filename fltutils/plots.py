@@ -32,7 +32,7 @@ _THEMES = {"light": ("#ffffff", "#1a1a1a", "#d0d0d0"), "dark": ("#121212", "#e8e
 _theme = "light"
 PIXELS = 150  # an inch, as a page shows them; a picture has twice as many
 PAGE = 774  # pixels of a page's column, which shrinks what is wider
-PHONE, LOWEST, HIGHEST = 3.6, 1.7, 2.9  # inches: a phone's column, and a panel's height there
+PHONE, LOWEST, HIGHEST = 3.6, 2.5, 2.9  # inches: a phone's column, and a panel's height there
 
 
 def ink() -> str:
@@ -78,7 +78,7 @@ def stacked(
     panels, ratio = rows * cols, (size[1] / rows) / (size[0] / cols)
     across = 1 if panels < 5 else 2
     down = -(-panels // across)
-    height = min(max(PHONE / across * ratio, LOWEST), HIGHEST)
+    height = min(max(PHONE / across * ratio, LOWEST / across), HIGHEST)
     return down, across, (PHONE, down * height)
 
 
@@ -204,7 +204,8 @@ def _legend_below(ax: Axes) -> None:
     figure = ax.figure
     for old in figure.legends:
         old.remove()
-    figure.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=2)
+    ncols = 1 if round(figure.bbox.width) == PAGE else 2  # a phone's has one
+    figure.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=ncols)
 
 
 def ticks(axis: Axis, values: Sequence[float]) -> None:

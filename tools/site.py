@@ -25,7 +25,7 @@ from tools.names import OWN_TYPES
 
 FORMS = {
     "dark": "dark/{}.png",
-    "light-narrow": "narrow/{}.png",
+    "light-narrow": "narrow/{}.light.png",
     "dark-narrow": "narrow/{}.dark.png",
 }
 JUPYTER_BOOK = "from jupyter_book.cli.main import main; main(prog_name='jupyter-book')"
@@ -63,8 +63,9 @@ def take_forms(root: Path, name: str, nb: NotebookNode) -> None:
     build, head = root / "_build", provenance(root, name, nb)
     for cell in chapters.code_cells(nb):
         for output in cell.outputs:
-            data, forms = output.get("data", {}), output.get("metadata", {}).pop("fltutils", {})
-            if forms and "image/png" in data:
+            data, about = output.get("data", {}), output.get("metadata", {})
+            if (forms := about.pop("fltutils", {})) and "image/png" in data:
+                about.pop("image/png")  # its size, which the page gives it
                 light = hashlib.sha256(base64.b64decode(data["image/png"])).hexdigest()
                 for form, place in FORMS.items():
                     path = build / place.format(light)

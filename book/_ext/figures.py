@@ -104,12 +104,12 @@ def pictures(
     def linked(found: re.Match[str]) -> str:
         start, name, light, dark = found.groups()
         place = re.findall(r'src="([^"]+)"', light)[0]
-        forms = [build / "narrow" / f"{Path(place).stem}{tail}.png" for tail in ("", ".dark")]
+        forms = [build / "narrow" / f"{Path(place).stem}{tail}.png" for tail in (".light", ".dark")]
         table = build / "data" / f"{name}.csv"
-        (out / "figures").mkdir(exist_ok=True)
         for source in (*forms, table):
-            folder = "figures" if source == table else "_images"
-            shutil.copy(source, out / folder / source.name)
+            folder = out / ("figures" if source == table else "_images")
+            folder.mkdir(exist_ok=True)
+            shutil.copy(source, folder)
         shown = zip((light, dark), ("light", "dark"), forms, strict=True)
         links = (
             f'<a href="{place}" download="{name}.png">picture</a> '

@@ -33,6 +33,9 @@ def test_a_sound_book_builds(tiny_book: Path) -> None:
     assert all(text in front for text in ("tile-data tile-written", "tile-model tile-planned"))
     assert front.count('href="#work-kou2023"') == 2
     assert "only-dark" in html
+    table = (built / "figures/fig-a.csv").read_text().splitlines()
+    assert table[:3] == ["# figure fig-a", "# chapter chapter", "# seed = 0"]
+    assert table[3:] == ["# version v1", "# panel 1:", "panel,series,x,y,value"]
     assert "0.42" in html
     assert 'id="claim-tiny.one"' in html
     assert 'href="claims.html#tiny.one"' in html
