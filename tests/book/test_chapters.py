@@ -15,6 +15,7 @@ from tools.pictures import CHAPTER
 
 ROOT = Path(__file__).parents[2]
 CHAPTERS = chapters(ROOT)
+SMALL = re.compile(r"(?:font|label)size=([\d.]+)")
 
 
 def code_cells(name: str) -> list:
