@@ -9,7 +9,6 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from tests.site.site_pages import CHAPTERS, PAGES
-from tools.site import build
 
 Visit = Callable[..., tuple[Page, list[str]]]
 Address = Callable[[str, str], str]
@@ -270,8 +269,8 @@ def test_a_figure_grows_and_a_phone_sees_its_narrow_form(visit: Visit, address: 
     assert not faults
 
 
-def test_a_margin_note_without_headings_is_quiet(visit: Visit, tiny_book: Path) -> None:
+def test_a_margin_note_without_headings_is_quiet(visit: Visit, built_book: Path) -> None:
     """The theme's script expects a list of contents; a page without headings has none."""
-    page, faults = visit((build(tiny_book) / "chapter.html").as_uri())
+    page, faults = visit((built_book / "_build/html/chapter.html").as_uri())
     assert page.locator("aside.margin").is_visible()
     assert not faults
