@@ -14,6 +14,7 @@ from tools.pictures import CHAPTER
 
 ROOT = Path(__file__).parents[2]
 CHAPTERS = chapters(ROOT)
+SMALL = re.compile(r"(?:font|label)size=([\d.]+)")
 
 
 def code_cells(name: str) -> list:
@@ -63,3 +64,10 @@ def test_the_front_picture_is_the_figure_of_its_chapter(theme: str) -> None:
     shown = [o.get("data", {}).get("image/png", "").strip() for o in outputs]
     shown += [o.get("metadata", {}).get("fltutils", {}).get("dark", "") for o in outputs]
     assert picture in shown, "run `python -m tools pictures`"
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_no_text_of_a_figure_is_below_eight_points(name: str) -> None:
+    """Eight are ten pixels on a phone, as tests/fltutils/test_plots.py says."""
+    sizes = [float(size) for c in code_cells(name) for size in SMALL.findall(c.source)]
+    assert min(sizes, default=8) >= 8

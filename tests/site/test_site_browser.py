@@ -10,7 +10,6 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from tests.site.site_pages import CHAPTERS, PAGES
-from tools.site import build
 
 Visit = Callable[..., tuple[Page, list[str]]]
 Address = Callable[[str, str], str]
@@ -313,8 +312,32 @@ def test_paper_is_light_and_unfolded(visit: Visit, address: Address, name: str) 
     assert page.evaluate(state) == folded
 
 
-def test_a_margin_note_without_headings_is_quiet(visit: Visit, tiny_book: Path) -> None:
+def test_a_figure_grows_and_a_phone_sees_its_narrow_form(visit: Visit, address: Address) -> None:
+    """By click and by Enter; Escape closes it and gives the focus back."""
+    page, faults = visit(address("file", CHAPTERS[-1]), width=390)
+    link = page.locator("a.enlarge.only-light").first
+    link.scroll_into_view_if_needed()
+    page.wait_for_function("document.querySelector('.twins img').currentSrc")
+    assert link.locator("img").evaluate("(i) => i.currentSrc").endswith(".light.png")
+    page.set_viewport_size({"width": 1280, "height": 800})
+    box = page.locator("dialog.enlarged")
+    for start in (link.click, lambda: link.press("Enter")):
+        start()
+        image = box.locator("img")
+        image.wait_for()
+        page.wait_for_function("document.querySelector('dialog.enlarged img').naturalWidth")
+        shown = image.bounding_box()
+        assert shown
+        assert shown["width"] > 900 or shown["height"] > 700
+        assert not image.evaluate("(i) => i.currentSrc").endswith(".light.png")
+        page.keyboard.press("Escape")
+        assert not box.is_visible()
+        assert link.evaluate("(e) => e === document.activeElement")
+    assert not faults
+
+
+def test_a_margin_note_without_headings_is_quiet(visit: Visit, built_book: Path) -> None:
     """The theme's script expects a list of contents; a page without headings has none."""
-    page, faults = visit((build(tiny_book) / "chapter.html").as_uri())
+    page, faults = visit((built_book / "_build/html/chapter.html").as_uri())
     assert page.locator("aside.margin").is_visible()
     assert not faults

@@ -6,6 +6,7 @@ import re
 import urllib.parse
 from pathlib import Path
 
+import imagesize
 import jsonschema
 import pytest
 from bs4 import BeautifulSoup, Tag
@@ -125,6 +126,26 @@ def test_figures_have_a_dark_twin(site: Path, name: str) -> None:
         light, dark = one(pair, "img.only-light"), one(pair, "img.only-dark")
         assert light["alt"] == dark["alt"]
         assert light["src"] != dark["src"]
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_a_figure_has_forms_for_a_phone_and_its_numbers(site: Path, name: str) -> None:
+    """Twice as sharp as it is shown, narrow on a phone, enlarged by a link, with its table."""
+    seed = re.findall(r"(?m)^seed = \d+", (ROOT / f"book/{name}.md").read_text(encoding="utf-8"))[0]
+    for figure in soup(site / f"{name}.html").select("figure:has(.twins)"):
+        for image in figure.select("img"):
+            source = one(image.find_parent("picture") or image, "source")
+            assert (site / value(source, "srcset")).exists()
+            assert int(value(source, "width")) <= 400
+            sharp = imagesize.get(site / value(image, "src"))
+            assert abs(sharp[0] - 2 * int(value(image, "width"))) <= 1
+            assert one(figure, f"a.enlarge[href='{image['src']}']")
+        links = [value(tag, "href") for tag in figure.select(".take a[download]")]
+        assert links[1] == f"figures/{figure['id']}.csv"
+        table = (site / links[1]).read_text(encoding="utf-8")
+        assert f"# figure {figure['id']}\n# chapter {name}\n# {seed}" in table
+        assert re.search(r"(?m)^# version (v[\d.]+|[0-9a-f]{40})$", table)
+        assert "\npanel,series,x,y,value\n1," in table
 
 
 @pytest.mark.parametrize("name", CHAPTERS)

@@ -3,6 +3,7 @@
 import base64
 import io
 import json
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -195,6 +196,13 @@ def exercise(passed: bool) -> list[Any]:
     return output({"text/plain": "checked", EXERCISE: {"id": "tiny.x", "passed": passed}})
 
 
+def forms() -> dict[str, Any]:
+    """What a figure's output has beside its light picture."""
+    table = base64.b64encode(zlib.compress(b"# panel 1:\npanel,series,x,y,value\n")).decode()
+    own = {"dark": png(50), "light-narrow": png(210), "dark-narrow": png(60), "data": table}
+    return {"fltutils": own, "image/png": {"width": 20, "height": 15}}
+
+
 def outputs() -> list[list[Any]]:
     """What each code cell of the chapter has displayed."""
     record = {"id": "tiny.one", "predicted": "1", "measured": "0.9 ± 0.1", "margin": 9.0}
@@ -205,7 +213,7 @@ def outputs() -> list[list[Any]]:
     return [
         [],
         output({GLUE + "text/plain": "'0.42'"}, scrapbook={"name": "value", "mime_prefix": GLUE}),
-        output({"image/png": png(200), "text/plain": "<Figure>"}, fltutils={"dark": png(50)}),
+        output({"image/png": png(200), "text/plain": "<Figure>"}, **forms()),
         output({"text/plain": "tiny.one: HOLDS", "text/html": box, CLAIM: record}),
         exercise(False),
         exercise(True),
