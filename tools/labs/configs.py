@@ -139,8 +139,8 @@ def check(name: str, config: dict[str, Any]) -> None:
             raise readers.fault(
                 path, 0, f"sliders: {slider['name']} = {value} is outside its range"
             )
-        asked = {"label": "predict", "set": config.get("predict", {}).get("set", {})}
-        for state in (*config.get("states", []), asked):
+        guess = {"label": "predict", "set": config.get("predict", {}).get("set", {})}
+        for state in (*config.get("states", []), guess):
             known("states", state["set"], params)
             top = limit(slider, params | state["set"])
             if not slider["min"] <= (params | state["set"])[slider["name"]] <= top:
@@ -164,8 +164,8 @@ def check(name: str, config: dict[str, Any]) -> None:
     if scrub := config.get("scrub"):
         known("scrub", [curve["key"] for curve in scrub["curves"]], curves)
         known("scrub", words(path, scrub["sentence"]), numbers | {"step"})
-        kinds = "".join("v" if isinstance(curves[c["key"]][0], list) else "n"
-                        for c in scrub["curves"])  # fmt: skip
+        drawn = [curves[curve["key"]][0] for curve in scrub["curves"]]
+        kinds = "".join("v" if isinstance(value, list) else "n" for value in drawn)
         if kinds != SHOWN[scrub["show"]]:
             raise readers.fault(
                 path, 0, f"scrub: {scrub['show']} shows {SHOWN[scrub['show']]} (number or vector)"
