@@ -10,6 +10,8 @@ from pathlib import Path
 from fontTools import subset
 from PIL import Image
 
+from tools.files import ToolError
+
 # Written by the theme, asked for by no page: the web font draws the icons, maps serve debuggers.
 UNUSED = ("**/*.map", "**/fontawesome.js*", "**/*.ttf", "**/locales", "objects.inv", ".buildinfo")
 ICON_RULE = re.compile(r'([^{}]*)\{[^{}]*content:\s*"\\(f[0-9a-f]{3})"')
@@ -174,6 +176,20 @@ def bundle(site: Path) -> None:
         path.unlink()
 
 
+MEASURE = "e.tabIndex=e.scrollWidth>e.clientWidth||e.scrollHeight>e.clientHeight?0:-1"
+WAIT = f"new ResizeObserver(s=>s.forEach(t=>{{let e=t.target;{MEASURE}}}))"
+LATER = f"(window.laidOut??={WAIT}).observe(e)"
+
+
+def calm(site: Path) -> None:
+    """The theme measures all code at once, which lays out the whole page: let each box wait."""
+    for path in site.glob("_static/scripts/pydata-sphinx-theme.js"):
+        text = path.read_text(encoding="utf-8")
+        if text.count(MEASURE) != 1:
+            raise ToolError(f"{path.name} does not measure code as it did: see tools/lighten.py")
+        path.write_text(text.replace(MEASURE, LATER), encoding="utf-8")
+
+
 def lighten(site: Path) -> None:
     """All of it."""
     trim(site)
@@ -181,3 +197,4 @@ def lighten(site: Path) -> None:
     shrink_icons(site)
     shrink_styles(site)
     bundle(site)
+    calm(site)
