@@ -208,7 +208,8 @@ def outputs() -> list[list[Any]]:
     record = {"id": "tiny.one", "predicted": "1", "measured": "0.9 ± 0.1", "margin": 9.0}
     record |= {"bound": "above 0.7", "seeds": 20, "verdict": "holds", "kind": "theorem"}
     record["rivals"] = [{"name": "half of it", "value": 0.5, "margin": 8.0, "excluded": True}]
-    box = '<div class="claim holds" id="claim-tiny.one"><p><strong>✓ holds</strong></p></div>'
+    box = '<details class="claim holds" id="claim-tiny.one" style="margin:0"><summary>✓</summary>'
+    box += '<dl style="margin:0"><div><dt>claim</dt><dd>tiny.one</dd></div></dl></details>'
     return [
         [],
         output({GLUE + "text/plain": "'0.42'"}, scrapbook={"name": "value", "mime_prefix": GLUE}),
