@@ -100,6 +100,8 @@ def test_axe_finds_nothing_serious(
     def opened(width: int) -> Page:
         page, _ = visit(address("file", name), width=width)
         page.evaluate("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
+        page.add_style_tag(content="* { content-visibility: visible !important; }")  # all is seen
+        page.evaluate("new Promise((done) => requestAnimationFrame(() => setTimeout(done, 50)))")
         page.evaluate(axe)
         return page
 
