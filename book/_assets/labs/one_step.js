@@ -2,7 +2,7 @@
 // torch 2.13.0, source 8bdb3c25c439d8e0
 FeatureLab.model("one_step",{"sizes":{"n":{"n":1},"h":{"h":1},"2":{"1":2}},"draws":{"V":{"law":"normal","shape":["h","2"]},"B0":{"law":"lower","shape":["h","h"]},"chi0":{"law":"chi","shape":["h"],"df":{"d":1,"1":-2}},"B1":{"law":"lower","shape":["h","h"]},"chi1":{"law":"chi","shape":["h"],"df":{"d":1,"1":-3}},"X":{"law":"normal","shape":["n","2"]},"Z":{"law":"normal","shape":["n","h"]}},"init":["start","pull"],"step":["tick"],"measure":["look"]},function(kernel){
 kernel("start",["V","B0","chi0","B1","chi1","X","d","leap","rate"],function(rt,{h,n}){
-return [[h*2,h*h,h,h*h,h,n*2,0,0,0],[h,h,h,h,h,2*h,h,h]];
+return[[h*2,h*h,h,h*h,h,n*2,0,0,0],[h,h,h,h,h,2*h,h,h]];
 },function(rt,{h,n},[b1,b2,b3,b4,b5,b6,b7,b8],V,B0,chi0,B1,chi1,X,d,leap,rate){
 let s1,s2,s3,s4,s5;
 {
@@ -72,7 +72,7 @@ s5=(d*(0));
 return{M:b6,s:b7,outside:b8,stride:s1,needed:s2,ratio:s3,kappa:s4,t:s5};
 });
 kernel("pull",["X","Z","M","s","leap","mean"],function(rt,{h,n}){
-return [[n*2,n*h,h*2,h,0,0],[h*n,h*n,n,h*n]];
+return[[n*2,n*h,h*2,h,0,0],[h*n,h*n,n,h*n]];
 },function(rt,{h,n},[b1,b2,b3,b4],X,Z,M,s,leap,mean){
 rt.mm(b1,0,n,h,2,X,0,2,1,M,0,1,2);
 {
@@ -103,14 +103,14 @@ b4[t1+i2]=(t2*((b2[t1+i2]+1)+(((b2[t1+i2]*b2[t1+i2])-1)/2)));
 return{g:b4};
 });
 kernel("tick",["t"],function(rt,{}){
-return [[0],[]];
+return[[0],[]];
 },function(rt,{},[],t){
 let s1;
 s1=(t+(1));
 return{t:s1};
 });
 kernel("look",["g","X","Z","M","s","outside","stride","needed","t","steps","d","leap","mean"],function(rt,{h,n}){
-return [[n*h,n*2,n*h,h*2,h,h,0,0,0,0,0,0,0],[n,n,h*n,2*h,2*h,h,h,h,h,2*h,2*h,2*h,2*h,4*h,2*h,2,2*h,h,h,h,h,h,h,2*h,h,h,h,h,2*h,2*h]];
+return[[n*h,n*2,n*h,h*2,h,h,0,0,0,0,0,0,0],[n,n,h*n,2*h,2*h,h,h,h,h,2*h,2*h,2*h,2*h,4*h,2*h,2,2*h,h,h,h,h,h,h,2*h,h,h,h,h,2*h,2*h]];
 },function(rt,{h,n},[b1,b2,b3,b4,b5,b6,b7,b8,b9,b10,b11,b12,b13,b14,b15,b16,b17,b18,b19,b20,b21,b22,b23,b24,b25,b26,b27,b28,b29,b30],g,X,Z,M,s,outside,stride,needed,t,steps,d,leap,mean){
 let s1,s2,s3,s4,s5,s6,s7,s8,s9,s10,s11,s12,s13,s14,s15;
 {
@@ -239,7 +239,7 @@ b15[i1]=a1;
 {
 let a1=0;
 for(let i1=0;i1<2*h;i1++){
-a1+= b15[i1];
+a1+=b15[i1];
 }
 s2=a1/(2*h);
 }

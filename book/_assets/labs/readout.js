@@ -2,7 +2,7 @@
 // torch 2.13.0, source fbc33d57c0e9c121
 FeatureLab.model("readout",{"sizes":{"m":{"d^kappa":1},"h":{"p":1},"e":{"d":1,"1":-3},"t":{"1":2000},"2":{"1":2},"3":{"1":3},"5":{"1":5},"12":{"1":12}},"draws":{"U":{"law":"normal","shape":["h","2"]},"R":{"law":"normal","shape":["h","3"]},"W0":{"law":"normal","shape":["h","e"]},"beta":{"law":"normal","shape":["h"]},"X":{"law":"normal","shape":["12","m","3"]},"Z":{"law":"normal","shape":["12","m","e"]},"X_test":{"law":"normal","shape":["t","3"]},"Z_test":{"law":"normal","shape":["t","e"]}},"init":["plant","fresh"],"step":["block"],"measure":["look"]},function(kernel){
 kernel("plant",["U","R","W0","beta","d","p","k","length"],function(rt,{e,h}){
-return [[h*2,h*3,h*e,h,0,0,0,0],[h,h,2*h,h,h,h,3*h,3,e*h,h*h,3*h,e*h,h,h,h*h,h]];
+return[[h*2,h*3,h*e,h,0,0,0,0],[h,h,2*h,h,h,h,3*h,3,e*h,h*h,3*h,e*h,h,h,h*h,h]];
 },function(rt,{e,h},[b1,b2,b3,b4,b5,b6,b7,b8,b9,b10,b11,b12,b13,b14,b15,b16],U,R,W0,beta,d,p,k,length){
 let s1,s2;
 {
@@ -115,7 +115,7 @@ s2=(p/d);
 return{M:b11,W:b12,b:b13,M_random:b7,A:b10,v:b14,A_random:b15,v_random:b16,seen:s1,ratio:s2};
 });
 kernel("fresh",["X_test","Z_test","M","W","b","beta","M_random"],function(rt,{e,h,t}){
-return [[t*3,t*e,h*3,h*e,h,h,h*3],[h*t,h*t,h*t,t,5*t,h*t,h*t,5*t]];
+return[[t*3,t*e,h*3,h*e,h,h,h*3],[h*t,h*t,h*t,t,5*t,h*t,h*t,5*t]];
 },function(rt,{e,h,t},[b1,b2,b3,b4,b5,b6,b7,b8],X_test,Z_test,M,W,b,beta,M_random){
 rt.mm(b1,0,t,h,3,X_test,0,3,1,M,0,1,3);
 rt.mm(b2,0,t,h,e,Z_test,0,e,1,W,0,1,e);
@@ -167,7 +167,7 @@ b8[t1+i2]=b5[i1+i2*t];
 return{F:b6,F_random:b7,T:b8};
 });
 kernel("block",["X","Z","M","W","b","beta","M_random","A","v","A_random","v_random","seen"],function(rt,{e,h,m}){
-return [[12*m*3,12*m*e,h*3,h*e,h,h,h*3,h*h,h,h*h,h,0],[m,5*m,m,h*m,h*m,h*m,h*m,h*m,h*h,h,h*h,h,h*h,h,h*h,h,36*m,12*e*m]];
+return[[12*m*3,12*m*e,h*3,h*e,h,h,h*3,h*h,h,h*h,h,0],[m,5*m,m,h*m,h*m,h*m,h*m,h*m,h*h,h,h*h,h,h*h,h,h*h,h,36*m,12*e*m]];
 },function(rt,{e,h,m},[b1,b2,b3,b4,b5,b6,b7,b8,b9,b10,b11,b12,b13,b14,b15,b16,b17,b18],X,Z,M,W,b,beta,M_random,A,v,A_random,v_random,seen){
 let s1;
 {
@@ -192,7 +192,7 @@ b2[i1]=(i1<m?X[i1*3]:(i1-m<m?(b1[t1+i1]*0.7071067811865476):(i1-2*m<m?(X[t2+i1*3
 for(let i1=0;i1<m;i1++){
 let a1=0;
 for(let i2=0;i2<5;i2++){
-a1+= b2[i1+i2*m];
+a1+=b2[i1+i2*m];
 }
 b3[i1]=a1;
 }
@@ -286,7 +286,7 @@ b18[t8+i3]=(i1<11?Z[t6+i3]:Z[t7+i3]);
 return{A:b13,v:b14,A_random:b15,v_random:b16,seen:s1,X:b17,Z:b18};
 });
 kernel("look",["F","F_random","T","A","v","A_random","v_random","seen","lam","p","d","k"],function(rt,{h,t}){
-return [[t*h,t*h,t*5,h*h,h,h*h,h,0,0,0,0,0],[h*h,h*h,h,t,25,5,25,5,t,h*h,h*h,h,t,5,5,t,5,5,5]];
+return[[t*h,t*h,t*5,h*h,h,h*h,h,0,0,0,0,0],[h*h,h*h,h,t,25,5,25,5,t,h*h,h*h,h,t,5,5,t,5,5,5]];
 },function(rt,{h,t},[b1,b2,b3,b4,b5,b6,b7,b8,b9,b10,b11,b12,b13,b14,b15,b16,b17,b18,b19],F,F_random,T,A,v,A_random,v_random,seen,lam,p,d,k){
 let s1,s2,s3,s4,s5,s6,s7,s8,s9,s10,s11,s12,s13,s14,s15,s16,s17;
 {
