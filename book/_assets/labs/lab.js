@@ -472,7 +472,7 @@ ${rest.length ? `<details class="more"${open ? " open" : ""}><summary>More: ${ht
     }
 
     watch() {
-      this.resize = new ResizeObserver(() => this.draw());
+      this.resize = new ResizeObserver(() => { this.width = 0; this.draw(); });
       this.resize.observe(this.$(".plots"));
       const theme = () => this.dark();
       this.theme = new MutationObserver(theme);
@@ -594,9 +594,9 @@ ${rest.length ? `<details class="more"${open ? " open" : ""}><summary>More: ${ht
       return say(this.config.sentence, ends(this.run.result, this.run.params));
     }
 
-    // The width of each picture, read before any is drawn.
+    // The width of each picture, read once a size.
     wide() {
-      return Math.max(240, Math.floor(this.boxes[0].clientWidth));
+      return (this.width = this.width || Math.max(240, Math.floor(this.boxes[0].clientWidth)));
     }
 
     draw() {
