@@ -74,7 +74,7 @@
   // Paper is light, shows what is folded away, and cannot load a picture later.
   let before = null;
   window.addEventListener("beforeprint", () => {
-    const folded = [...document.querySelectorAll("details:not([open])")];
+    const folded = [...document.querySelectorAll("details:not([open], feature-lab *)")];
     before = { theme: document.documentElement.dataset.theme, folded };
     document.documentElement.dataset.theme = "light";
     folded.forEach((box) => { box.open = true; });
