@@ -11,7 +11,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fltutils import models, signal_noise
+from fltutils import models, signal_noise, train
 from tests.fltutils import plain
 from tests.fltutils.batches import batch, trained
 from tools.chapters import live
@@ -45,6 +45,11 @@ def sandbox() -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def overfitting() -> dict[str, Any]:
     return definitions("benign_overfitting", "outputs", "push")
+
+
+@pytest.fixture(scope="module")
+def wrong_labels() -> dict[str, Any]:
+    return definitions("label_noise", "flipped", "margins", "strength", "law", "active")
 
 
 @few
@@ -96,3 +101,29 @@ def test_outputs_and_push_of_benign_overfitting(
     C = models.pull(A[None], p.y[None], models.downhill(f, p.y_obs[None]), q)
     push = overfitting["push"](A, p.y, p.y_obs, q)
     torch.testing.assert_close(push, C[0], rtol=1e-11, atol=1e-13)
+
+
+def test_law_of_label_noise_is_gradient_descent_on_orthogonal_noise(
+    wrong_labels: dict[str, Any],
+) -> None:
+    """Every margin at every step, for noise patches that do not overlap and a tiny start."""
+    n, d, m, c, dT, steps = 12, 400.0, 5, 6.0, 0.1, 60
+    rng = np.random.default_rng(5)
+    mu, xi = np.zeros((2, 1 + n)), np.zeros((2, n, 1 + n))
+    mu[:, 0] = np.sqrt(c * d / n)
+    xi[:, :, 1:] = np.sqrt(d) * np.eye(n)
+    y, keep = (np.where(rng.random((2, n)) < share, 1.0, -1.0) for share in (0.5, 0.75))
+    W0 = 1e-9 * np.abs(rng.standard_normal((2, 2, m, 1 + n)))
+    W0[:, :, :, 1:] *= np.sign(rng.random((2, 2, m, n)) - 0.5)
+    W0[:, 1, :, 0] *= -1  # on the right side of the signal from the start
+    data = signal_noise.given(mu, xi, y, W0, y_obs=y * keep)
+    run = train.train(
+        signal_noise.problem(data), eta=dT * n * m / d, steps=steps, record={"f": lambda s: s.f}
+    )
+    alpha = wrong_labels["active"](data)
+    assert float(alpha.min()) < 0.5 < float(alpha.max())
+    u, v = wrong_labels["law"](data.y, data.y_obs, alpha, c, dT, steps)
+    told = [wrong_labels["margins"](*x, data.y, data.y_obs) for x in zip(u, v, strict=True)]
+    found = data.y_obs * run.history["f"]
+    assert int(wrong_labels["flipped"](data).sum()) > 2
+    torch.testing.assert_close(torch.stack(told), found, rtol=0, atol=1e-6)
