@@ -11,7 +11,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fltutils import models, signal_noise
+from fltutils import models, signal_noise, train
 from tests.fltutils import plain
 from tests.fltutils.batches import batch, trained
 from tools.chapters import live
@@ -96,3 +96,16 @@ def test_outputs_and_push_of_benign_overfitting(
     C = models.pull(A[None], p.y[None], models.downhill(f, p.y_obs[None]), q)
     push = overfitting["push"](A, p.y, p.y_obs, q)
     torch.testing.assert_close(push, C[0], rtol=1e-11, atol=1e-13)
+
+
+@few
+@given(cases)
+def test_sam_of_sharpness_aware(case: tuple[int, int]) -> None:
+    """One step of the chapter's SAM is one step of the package's."""
+    chapter = definitions("sharpness_aware", "pulls", "push", "climbed", "sam_push")
+    chapter["sam_push"].__globals__.update(models=models, signal_noise=signal_noise)
+    problem = signal_noise.problem(batch([plain.problem(case[0], flip=0.3)]))
+    A = problem.data.A0.view(*problem.data.W0.shape[:3], -1)
+    step = train.train(problem, rule="sam", eta=0.05, steps=1, tau=0.2 * case[1])
+    C = chapter["sam_push"](A, problem.data, 0.2 * case[1])
+    torch.testing.assert_close(0.05 * C, step.last.params[0], rtol=1e-11, atol=1e-14)
