@@ -11,7 +11,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fltutils import models, signal_noise
+from fltutils import models, signal_noise, train
 from tests.fltutils import plain
 from tests.fltutils.batches import batch, trained
 from tools.chapters import live
@@ -96,3 +96,31 @@ def test_outputs_and_push_of_benign_overfitting(
     C = models.pull(A[None], p.y[None], models.downhill(f, p.y_obs[None]), q)
     push = overfitting["push"](A, p.y, p.y_obs, q)
     torch.testing.assert_close(push, C[0], rtol=1e-11, atol=1e-13)
+
+
+def test_two_numbers_a_sample_of_label_noise_gd() -> None:
+    """Equation (3): one step of the package on orthogonal patches that their own class sees."""
+    chapter = definitions("label_noise_gd", "pull", "step")
+    n, mu, eta = 5, 0.7, 0.2
+    y = torch.tensor([[1.0, -1.0, 1.0, 1.0, -1.0]], dtype=torch.float64)
+    W0 = torch.zeros(1, 2, 1, 1 + n, dtype=torch.float64)
+    mine = torch.stack([y > 0, y < 0], 1)[0]
+    W0[0, :, 0, 0] = torch.tensor([0.4, -0.3])
+    W0[0, :, 0, 1:] = torch.where(mine, 0.2 * torch.arange(1.0, 1 + n), -0.1)
+    axes = torch.eye(1 + n, dtype=torch.float64)
+    eps = torch.tensor([[1.0, 1.0, -1.0, 1.0, -1.0]], dtype=torch.float64)
+    s = signal_noise.given(mu * axes[:1], 2 * axes[None, 1:], y, W0, y_obs=eps * y)
+    before, after = (
+        train.train(signal_noise.problem(s, q=2), eta=eta, steps=k).last for k in (0, 1)
+    )
+
+    def answers(state: train.State) -> tuple[torch.Tensor, torch.Tensor]:
+        a = signal_noise.products(state)[:, :, 0].clamp(min=0) ** 2
+        z = signal_noise.products(state)[:, :, 0, 0].square()
+        return z, (a[..., 1:] * mine).sum(1)
+
+    g = torch.from_numpy(chapter["pull"]((y * before.f).numpy(), eps.numpy()))
+    kappa = 2 * eta * 4 / n
+    found = chapter["step"](*answers(before), y, g, kappa, mu**2 / 4)
+    for own, theirs in zip(found, answers(after), strict=True):
+        torch.testing.assert_close(own, theirs, rtol=1e-12, atol=0)
