@@ -26,6 +26,8 @@ def shrink_pictures(site: Path) -> None:
     for path in site.rglob("*.png"):
         small = io.BytesIO()
         with Image.open(path) as picture:
+            if picture.mode == "P":
+                continue  # few colours already
             if picture.convert("RGBA").getchannel("A").getextrema() != (255, 255):
                 continue  # see-through: an icon of the theme
             plain = picture.convert("RGB")

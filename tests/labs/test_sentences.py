@@ -99,6 +99,16 @@ def of_the_threshold(text: str, v: Values) -> None:
     assert ("are few" in text) == (v["n"] < 20)
 
 
+def of_the_front(text: str, v: Values) -> None:
+    """What is said of the fit, of the flips and of the switch is so."""
+    assert ("not trained yet" in text) == (v["train_error"] > 0)
+    assert ("wrong ones" in text) == (v["train_error"] == 0 and v["flips"] > 0)
+    assert "benign" not in text or v["test_error"] < 0.05
+    assert "harmful" not in text or v["test_error"] > 0.15
+    kappa = v["n"] * v["mu"] ** 4 / v["d"]
+    assert v["kappa"] == pytest.approx(kappa, rel=1e-9)
+
+
 def of_flips(text: str, v: Values) -> None:
     assert ("No label is flipped" in text) == (v["flips"] == 0)
     if v["flips"] == 0:
@@ -139,7 +149,8 @@ def of_stairs(text: str, v: Values) -> None:
     ("name", "holds"),
     [
         ("benign_overfitting", of_who_won), ("benign_overfitting", of_the_threshold),
-        ("decomposition", of_who_won), ("label_noise", of_flips), ("staircase", of_stairs),
+        ("front", of_the_front), ("decomposition", of_who_won), ("label_noise", of_flips),
+        ("staircase", of_stairs),
     ],
 )  # fmt: skip
 def test_the_sentence_is_true_of_the_run(
@@ -159,6 +170,7 @@ def test_the_sentence_is_true_of_the_run(
 
 
 OUTCOMES = {
+    "front": ["overfitting is harmful", "overfitting is benign", "overfitting is benign"],
     "benign_overfitting": ["signal won", "noise won", "near the predicted", "signal won"],
     "decomposition": ["signal won", "noise won", "Neither has won", "not trained yet"],
     "label_noise": ["No flipped label is", "10\u202f% of the flipped", "80\u202f% of the flipped",
@@ -180,4 +192,79 @@ def test_each_guided_state_shows_what_it_promises(node: Any, name: str) -> None:
 
 
 def test_every_lab_is_held() -> None:
-    assert set(LABS) == {"benign_overfitting", "decomposition", "label_noise", "staircase"}
+    assert OUTCOMES.keys() >= LABS.keys()
+
+
+def right(name: str, v: Values) -> str:
+    """The answer that a lab's question deserves, by the numbers alone."""
+    if name == "decomposition":
+        gamma, rho = v["gamma_max"], v["rho_max"]
+        return "γ, more" if gamma > 2 * rho else "ρ, more" if rho > 2 * gamma else "of one size"
+    if name == "benign_overfitting":
+        e = v["test_error"]
+        return "almost never" if e < 0.1 else "as labels" if e < 0.2 else "every second"
+    return "yes" if v["across"] > 2.5 * v["random"] else "no, one"
+
+
+def of_the_verdict(name: str, text: str, v: Values) -> None:
+    """The reason that is given for the right answer is true of the run."""
+    if name == "benign_overfitting":
+        assert ("not enough to turn" in text) == (v["signal"] > v["spread"])
+    if name == "decomposition":
+        assert ("And yet" in text) == (v["test_error"] < 0.1 and v["gamma_max"] < v["rho_max"])
+    if name == "staircase":
+        assert "that is the stair" not in text or v["across"] > 2.5 * v["random"]
+
+
+def of_a_moment(name: str, text: str, v: Values) -> None:
+    """What is said of one moment of the training is true of it."""
+    assert v["step"] == 0 or f"step {round(v['step'])} " in text
+    if v["step"] == 0:
+        assert "efore training" in text or "At the start" in text
+    elif name == "decomposition":
+        assert ("is above the largest ρ" in text) == (v["gamma_max"] > v["rho_max"])
+    elif name == "benign_overfitting":
+        assert ("often decides" in text) == (v["signal"] <= v["spread"])
+        assert ("more than the noise" in text) == (v["signal"] > 2 * v["spread"])
+    else:
+        found = [v[key] > 2.5 * v["random"] for key in ("along", "across")]
+        assert ("left the line" in text) == all(found)
+        assert ("still near the middle" in text) == (not any(found))
+
+
+ASKED = ("benign_overfitting", "decomposition", "staircase")
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_prediction_and_scrubber_say_what_the_records_say(node: Any, name: str) -> None:
+    config, rng = LABS[name], random.Random(7)
+    predict = config["predict"]
+    script = (FOLDER / f"{config['model']}.js").read_text()
+    runs = [config["params"] | predict.get("set", {})] + [settings(name, rng) for _ in range(12)]
+    shares = [0, 0.2, 0.5, 1]
+    asked = [{"what": "ends", "model": config["model"], "params": p, "at": shares} for p in runs]
+    for moments in node([script], asked):
+        last = {k: value(v) for k, v in moments[-1].items()}
+        if not math.isfinite(last.get("loss", 0.0)):
+            continue
+        parts = [[predict["answers"]], predict["why"]]
+        answer, why = node(
+            [], [{"what": "say", "sentence": p, "values": moments[-1]} for p in parts]
+        )
+        assert right(name, last) in answer, last
+        of_the_verdict(name, why, last)
+        sentence = config["scrub"]["sentence"]
+        told = node([], [{"what": "say", "sentence": sentence, "values": v} for v in moments])
+        for text, moment in zip(told, moments, strict=True):
+            assert not re.search(r"[{}\[\]]|undefined|NaN", text), text
+            of_a_moment(name, text, {k: value(v) for k, v in moment.items()})
+
+
+@pytest.mark.parametrize("name", LABS)
+def test_where_labels_are_flipped_some_are(node: Any, name: str) -> None:
+    config = LABS[name]
+    script = (FOLDER / f"{config['model']}.js").read_text()
+    sets = [{}, *(state["set"] for state in config["states"])]
+    runs = [config["params"] | chosen | {"steps": 0} for chosen in sets]
+    ends = node([script], [{"what": "ends", "model": config["model"], "params": p} for p in runs])
+    assert all(not p.get("flip") or v["flips"] > 0 for p, v in zip(runs, ends, strict=True))

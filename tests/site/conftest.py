@@ -22,6 +22,7 @@ from playwright.sync_api import (
 )
 
 from tests.site import tiny_book as tiny
+from tools.site import build
 
 Scheme = Literal["light", "dark"]
 HERE = Path(__file__).parent
@@ -144,3 +145,13 @@ def npm_packages() -> Path:
 def tiny_book(tmp_path: Path) -> Path:
     """A complete book of two pages and one chapter, ready for tools.site.build."""
     return tiny.make(tmp_path, ROOT)
+
+
+@pytest.fixture(scope="session")
+def built_book(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same with its site, built once, which knows no address: to be read or copied."""
+    root = tiny.make(tmp_path_factory.mktemp("tiny"), ROOT)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("GITHUB_REPOSITORY", raising=False)
+        build(root)
+    return root

@@ -25,7 +25,7 @@ FOLDER = ROOT / "book" / "_assets" / "labs"
 LINE = re.compile(r"""(?m)^[ ]*//.*\n|^[ ]+|[ ]+// [^"'`\n]*$""")  # comments, and what indents
 TEXTUAL = re.compile(r"[`']|\S/|/\S|<[a-z]")  # perhaps within a template or a regular expression
 SPACED = re.compile(r'("[^"]*")|(?<![-+])[ ]?([-+*/%=<>?:,;(){}&|])(?:[ ](?![-+]))?')
-NAMED = re.compile(r"\b([bti])_(\d+)\b")
+NAMED = re.compile(r"\b([abist])_(\d+)\b")
 FIXTURES = ROOT / "tests" / "labs" / "fixtures"
 
 
@@ -56,14 +56,14 @@ def bare(script: str) -> str:
 
 def squeezed(line: str) -> str:
     """Code without spaces around its signs; strings in double quotes stay."""
-    return SPACED.sub(lambda m: m[1] or m[2], line)
+    return SPACED.sub(lambda m: m[1] or m[2], line).replace("const ", "let ")
 
 
 def dense(kernels: str) -> str:
     """Kernels without what only a person needs; names and strings stay."""
     text = "".join(squeezed(line) for line in LINE.sub("", kernels).splitlines(keepends=True))
     text = re.sub(r'(rt\.check\("\w+): [^"]*"', r'\1"', text)
-    return NAMED.sub(r"\1\2", text).replace("const ", "let ")
+    return NAMED.sub(r"\1\2", text)
 
 
 def sources(step: Step, model: Model) -> set[str]:

@@ -71,6 +71,8 @@ def main(argv: list[str]) -> None:
     parser.add_argument("labs", nargs="*", help="all of them by default")
     names = parser.parse_args(argv).labs or configs.names()
     for name, config in [(name, configs.load(name)) for name in names]:
+        if "picture" in config:
+            continue
         run = replay(MODELS[config["model"]], config["params"])
         for tail, ink in INKS.items():
             build.write(configs.PICTURES / f"{name}{tail}.png", figure(config, run, ink))

@@ -132,7 +132,16 @@ function FeatureLabEngine() {
   // A model: its description, and its kernels as functions of the sizes.
   function model(name, spec, define) {
     const kernels = {};
-    define((kernel, inputs, buffers, run) => (kernels[kernel] = { inputs, buffers, run }));
+    define((kernel, inputs, plan, run) => (kernels[kernel] = {
+      inputs,
+      buffers(rt, sizes) {
+        for (const s in sizes) rt.check(`${kernel}: ${s} >= 2`, sizes[s] >= 2);
+        const [asked, made] = plan(rt, sizes);
+        return { asked, own: made.map((length) => new Float64Array(length)) };
+      },
+      run: (rt, sizes, { asked, own }, ...given) =>
+        run(rt, sizes, own, ...given.map((a, k) => (asked[k] ? rt.input(a, asked[k], own) : a))),
+    }));
     return { name, spec, kernels };
   }
 
@@ -196,10 +205,10 @@ function FeatureLabEngine() {
     }
   }
 
-  // The numbers at the end of a run.
-  function ends({ values, curves }, params) {
-    const last = {};
-    for (const k in curves) if (!Array.isArray(curves[k][0])) last[k] = curves[k][curves[k].length - 1];
+  // The numbers at a record of a run, or at its end.
+  function ends({ values, curves, times }, params, at = times.length - 1) {
+    const last = { step: times[at] };
+    for (const k in curves) if (!Array.isArray(curves[k][0])) last[k] = curves[k][at];
     return { ...values, ...last, ...params };
   }
 
