@@ -140,3 +140,31 @@ def test_sam_of_sharpness_aware(case: tuple[int, int]) -> None:
     step = train.train(problem, rule="sam", eta=0.05, steps=1, tau=0.2 * case[1])
     C = chapter["sam_push"](A, problem.data, 0.2 * case[1])
     torch.testing.assert_close(0.05 * C, step.last.params[0], rtol=1e-11, atol=1e-14)
+
+
+def test_two_numbers_a_sample_of_label_noise_gd() -> None:
+    """Equation (3): one step of the package on orthogonal patches that their own class sees."""
+    chapter = definitions("label_noise_gd", "pull", "step")
+    n, mu, eta = 5, 0.7, 0.2
+    y = torch.tensor([[1.0, -1.0, 1.0, 1.0, -1.0]], dtype=torch.float64)
+    W0 = torch.zeros(1, 2, 1, 1 + n, dtype=torch.float64)
+    mine = torch.stack([y > 0, y < 0], 1)[0]
+    W0[0, :, 0, 0] = torch.tensor([0.4, -0.3])
+    W0[0, :, 0, 1:] = torch.where(mine, 0.2 * torch.arange(1.0, 1 + n), -0.1)
+    axes = torch.eye(1 + n, dtype=torch.float64)
+    eps = torch.tensor([[1.0, 1.0, -1.0, 1.0, -1.0]], dtype=torch.float64)
+    s = signal_noise.given(mu * axes[:1], 2 * axes[None, 1:], y, W0, y_obs=eps * y)
+    before, after = (
+        train.train(signal_noise.problem(s, q=2), eta=eta, steps=k).last for k in (0, 1)
+    )
+
+    def answers(state: train.State) -> tuple[torch.Tensor, torch.Tensor]:
+        a = signal_noise.products(state)[:, :, 0].clamp(min=0) ** 2
+        z = signal_noise.products(state)[:, :, 0, 0].square()
+        return z, (a[..., 1:] * mine).sum(1)
+
+    g = torch.from_numpy(chapter["pull"]((y * before.f).numpy(), eps.numpy()))
+    kappa = 2 * eta * 4 / n
+    found = chapter["step"](*answers(before), y, g, kappa, mu**2 / 4)
+    for own, theirs in zip(found, answers(after), strict=True):
+        torch.testing.assert_close(own, theirs, rtol=1e-12, atol=0)
