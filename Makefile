@@ -12,7 +12,7 @@ export OPENBLAS_NUM_THREADS := 1
 export PYTHONUTF8 := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help env node book site serve check test nightly fresh mutants margins history mutation bench timings clean
+.PHONY: help env node book site format serve check test nightly fresh mutants margins history mutation bench timings clean
 .SUFFIXES:
 
 help:  ## list these targets
@@ -29,6 +29,9 @@ book: env  ## execute the chapters, write the notebooks, build the site into _bu
 
 site: env  ## render the site from the committed notebooks, executing nothing
 	@$(PY) -m tools site --committed
+
+format: env  ## lay out the code of the chapters in 88 columns
+	@$(PY) -m tools format
 
 serve:  ## show _build/html at http://localhost:8000 (PORT=n)
 	@$(PYTHON) -m http.server --directory _build/html --bind 127.0.0.1 $(PORT)

@@ -6,7 +6,6 @@ tests all see. Outside Jupyter the text is printed.
 """
 
 import builtins
-import html
 import math
 import re
 from collections.abc import Mapping
@@ -16,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fltutils import check
+from fltutils.notation import figures, markup
 
 CLAIM = "application/vnd.fltutils.claim+json"
 EXERCISE = "application/vnd.fltutils.exercise+json"
@@ -40,14 +40,14 @@ def number(x: float, digits: int = 3) -> str:
     if not math.isfinite(x):
         return str(x)
     if x and not 1e-4 <= abs(x) < 1e5:
-        return f"{x:.{max(digits - 2, 0)}e}".replace("e-0", "e-").replace("e+0", "e+")
+        return figures(f"{x:.{max(digits - 2, 0)}e}")
     decimals = digits - 1 - math.floor(math.log10(abs(x))) if x else 0
-    return f"{round(x, decimals):.{max(decimals, 0)}f}"
+    return figures(f"{round(x, decimals):.{max(decimals, 0)}f}")
 
 
 def glue(name: str, value: str | float) -> None:
     """Give prose a value under a name: {glue:text}`name`. Numbers are rounded to 3 digits."""
-    text = value if isinstance(value, str) else number(float(value))
+    text = figures(value) if isinstance(value, str) else number(float(value))
     _show({GLUE + "text/plain": repr(text)}, {"scrapbook": {"name": name, "mime_prefix": GLUE}})
 
 
@@ -173,13 +173,30 @@ def claim(
         told = "not finite" if rival["value"] is None else number(rival["value"])
         rows.append(("rival", f"{rival['name']}: {told}, {far}"))
     text = f"{id}: {verdict.upper()} ({kind})\n" + "\n".join(f"  {k:<10}{v}" for k, v in rows)
-    cells = "".join(f"<div><dt>{k}</dt><dd>{html.escape(v)}</dd></div>" for k, v in rows)
-    sign = "✓" if holds else "✗"
-    box = (
-        f'<div class="claim {verdict}" id="claim-{id}"><p><strong>{sign} '
-        f"{verdict}</strong> <code>{id}</code> <span>{kind}</span></p><dl>{cells}</dl></div>"
+    short = [f"{quantity}: ", "0 to rounding" if rounding else value, f" · predicted {predicted}"]
+    told_apart = dict.fromkeys(number(r["value"]) for r in faced if r["excluded"])
+    if told_apart:
+        short.append(f" · not {', '.join(list(told_apart)[:3])}")
+    _show({"text/plain": text, "text/html": _box(id, verdict, kind, short, rows), CLAIM: record})
+
+
+def _box(id: str, verdict: str, kind: str, short: list[str], rows: list[tuple[str, str]]) -> str:
+    """One line that unfolds to all rows; its own style is for readers without the book's."""
+    colour, sign = ("#2a8f55", "✓") if verdict == "holds" else ("#c8452f", "✗ fails:")
+    style = f"border:1px solid {colour};border-left-width:5px;border-radius:6px;"
+    name, found, *rest = (markup(part) for part in short)
+    line = f"<strong>{sign}</strong> {name}<b>{found}</b>{''.join(rest)}"
+    parts = [("claim", f"<code>{id}</code> {kind}, {verdict}")]
+    parts += [(what, markup(words)) for what, words in rows]
+    cells = "".join(
+        f'<div style="display:flex;gap:1em"><dt style="min-width:5em">{what}</dt>'
+        f'<dd style="margin:0">{words}</dd></div>'
+        for what, words in parts
     )
-    _show({"text/plain": text, "text/html": box, CLAIM: record})
+    return (
+        f'<details class="claim {verdict}" id="claim-{id}" style="{style}padding:.3em .8em;'
+        f'margin:.5em 0"><summary>{line}</summary><dl style="margin:.4em 0">{cells}</dl></details>'
+    )
 
 
 def exercise(id: str, passed: bool, hint: str) -> None:

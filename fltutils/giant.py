@@ -130,7 +130,6 @@ def descent(
     key: Key,
     *,
     remove: int = -1,
-    shuffle: bool = False,
     chunk: int = 2048,
     progress: Progress | None = None,
 ) -> np.ndarray:
@@ -139,7 +138,7 @@ def descent(
     Row i is (1/n) sum_mu (y_mu - f(x_mu)) (a_i/p) act'(<w_i, x_mu> + b_i) x_mu. The batch is drawn
     chunk by chunk from streams that `key` names; no array has n rows. remove = 0 or 1 takes the
     estimated Hermite degrees 0, or 0 and 1, off the labels; degree 1 needs c = d, all coordinates.
-    shuffle gives every sample another's label. `progress` is told the samples done and to do.
+    `progress` is told the samples done and to do.
     A symmetric network takes half of the neurons: their mirrors' rows are minus theirs.
     """
     act = _activation(act)
@@ -153,10 +152,8 @@ def descent(
 
     def labelled() -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """The batch, the same in every pass."""
-        other = _stream(key, "others")
         for X in batches(net, n, _stream(key, "batch"), chunk):
-            source = other.standard_normal((len(X), net.r)) if shuffle else X
-            yield X, labels(f_star, source, net.r)
+            yield X, labels(f_star, X, net.r)
 
     mean, linear = 0.0, np.zeros(c)
     if remove >= 0:

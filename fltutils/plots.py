@@ -1,8 +1,9 @@
-"""One figure in two themes.
+"""One figure in two themes and two widths.
 
-A chapter writes a function that draws on axes; `show` calls it once for the light and once for the
-dark page. Colours are Okabe and Ito's, safe for the colour-blind, and no meaning hangs on colour
-alone: lines also differ in dash, points in marker.
+A chapter writes a function that draws on axes; `show` calls it for the light and the dark page, and
+for each once more with its panels below one another, as a phone shows them. Colours are Okabe and
+Ito's, safe for the colour-blind, and no meaning hangs on colour alone: lines also differ in dash,
+points in marker.
 """
 
 import base64
@@ -20,12 +21,18 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.rcsetup import cycler
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter
+from PIL import Image
+
+from fltutils import drawn
 
 BLUE, ORANGE, GREEN, PINK, SKY = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9"
 CYCLE = (BLUE, ORANGE, GREEN, PINK, SKY)
 _DARK = {BLUE: "#5AB4F0", ORANGE: "#FF8A3D", GREEN: "#2FD0A5", PINK: "#E6A5CB", SKY: "#9AD8FF"}
 _THEMES = {"light": ("#ffffff", "#1a1a1a", "#d0d0d0"), "dark": ("#121212", "#e8e8e8", "#3d3d3d")}
 _theme = "light"
+PIXELS = 150  # an inch, as a page shows them; a picture has twice as many
+PAGE = 774  # pixels of a page's column, which shrinks what is wider
+PHONE, LOWEST, HIGHEST = 3.6, 2.5, 2.9  # inches: a phone's column, and a panel's height there
 
 
 def ink() -> str:
@@ -53,25 +60,75 @@ def _style(theme: str) -> Any:
     }  # fmt: skip
 
 
+def displayed(size: tuple[float, float]) -> tuple[int, int]:
+    """Pixels of a page that a figure of so many inches takes."""
+    scale = min(PIXELS, PAGE / size[0])
+    return round(size[0] * scale), round(size[1] * scale)
+
+
+def sharp(width: float) -> float:
+    """Pixels an inch of a figure so wide: two for each that a page or a phone shows."""
+    return 2 * min(PIXELS, (PAGE if width > PHONE else PAGE / 2) / width)
+
+
+def stacked(
+    rows: int, cols: int, size: tuple[float, float]
+) -> tuple[int, int, tuple[float, float]]:
+    """Rows, columns and size of a figure on a phone: eight points are ten pixels there."""
+    panels, ratio = rows * cols, (size[1] / rows) / (size[0] / cols)
+    across = 1 if panels < 5 else 2
+    down = -(-panels // across)
+    height = min(max(PHONE / across * ratio, LOWEST / across), HIGHEST)
+    return down, across, (PHONE, down * height)
+
+
+def relabel(axes: list[Axes], cols: int, across: int) -> None:
+    """Give panels that were moved the words that they shared with their row and their column."""
+    for place, ax in enumerate(axes):
+        column = axes[place % cols :: cols]
+        ax.set_title(ax.get_title() or column[0].get_title())
+        ax.set_xlabel(ax.get_xlabel() or column[-1].get_xlabel())
+        if place % across == 0:
+            ax.set_ylabel(ax.get_ylabel() or axes[place - place % cols].get_ylabel())
+
+
 def render(
-    draw: Callable[..., None], theme: str, rows: int, cols: int, size: tuple[float, float]
-) -> bytes:
-    """PNG of `draw(*axes)` in a theme; the same bytes in every run."""
+    draw: Callable[..., None],
+    theme: str,
+    rows: int,
+    cols: int,
+    size: tuple[float, float],
+    narrow: bool = False,
+) -> Figure:
+    """The figure of `draw(*axes)` in a theme, as wide as a page or as a phone."""
     global _theme
     _theme = theme
     try:
         with mpl.rc_context():
             mpl.rcdefaults()
             mpl.rcParams.update(_style(theme))
-            fig = Figure(figsize=size, layout="constrained")
-            FigureCanvasAgg(fig)
-            axes = fig.subplots(rows, cols, squeeze=False)
-            draw(*axes.flat)
-            buffer = io.BytesIO()
-            fig.savefig(buffer, format="png", dpi=150, metadata={"Software": None})
+            down, across, inches = stacked(rows, cols, size) if narrow else (rows, cols, size)
+            fig = Figure(figsize=inches, dpi=sharp(inches[0]), layout="constrained")
+            canvas = FigureCanvasAgg(fig)
+            axes = fig.subplots(down, across, squeeze=False).flatten().tolist()
+            for spare in axes[rows * cols :]:
+                spare.remove()
+            draw(*axes[: rows * cols])
+            if narrow:
+                relabel(axes[: rows * cols], cols, across)
+            canvas.draw()
     finally:
         _theme = "light"
-    return buffer.getvalue()
+    return fig
+
+
+def png(fig: Figure) -> str:
+    """A drawn figure in 128 colours, no eye sees more in a plot; the same bytes in every run."""
+    buffer, canvas = io.BytesIO(), fig.canvas
+    assert isinstance(canvas, FigureCanvasAgg)
+    picture = Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB")
+    picture.quantize(128, dither=Image.Dither.NONE).save(buffer, "PNG", optimize=True)
+    return base64.b64encode(buffer.getvalue()).decode()
 
 
 def show(
@@ -80,15 +137,19 @@ def show(
     cols: int = 1,
     size: tuple[float, float] = (4.8, 3.1),
 ) -> None:
-    """Draw `draw(*axes)` in light and dark and display it as one output."""
-    light, dark = (
-        base64.b64encode(render(draw, theme, rows, cols, size)).decode()
+    """Display `draw(*axes)` as one output: light and dark, wide and narrow, with its numbers."""
+    forms = {
+        f"{theme}{width}": render(draw, theme, rows, cols, size, bool(width))
         for theme in ("light", "dark")
-    )
+        for width in ("", "-narrow")
+    }
+    pictures = {name: png(fig) for name, fig in forms.items()}
     display = getattr(builtins, "display", None)  # IPython puts it there
     if display is not None:
-        bundle = {"image/png": light, "text/plain": "<Figure>"}
-        display(bundle, raw=True, metadata={"fltutils": {"dark": dark}})
+        bundle = {"image/png": pictures.pop("light"), "text/plain": "<Figure>"}
+        shown = dict(zip(("width", "height"), displayed(size), strict=True))
+        own = pictures | {"data": drawn.packed(forms["light"].axes)}
+        display(bundle, raw=True, metadata={"fltutils": own, "image/png": shown})
 
 
 def seeds(
@@ -96,7 +157,8 @@ def seeds(
 ) -> None:
     """Every run as a thin line, their mean as a thick one; ys is (runs, len(x))."""
     ys = np.asarray(ys)
-    ax.plot(x, ys.T, color=colour(c), lw=0.7, alpha=0.35, ls=dash)
+    runs = [f"_{label}, run {run}" for run in range(1, len(ys) + 1)]  # no legend shows a _
+    ax.plot(x, ys.T, color=colour(c), lw=0.7, alpha=0.35, ls=dash, label=runs)
     ax.plot(x, ys.mean(0), color=colour(c), lw=2.2, ls=dash, marker=marker, ms=5, label=label)
 
 
@@ -117,6 +179,8 @@ def phase(
     mesh = ax.pcolormesh(
         x, y, z, vmin=limits[0], vmax=limits[1], shading="nearest", rasterized=True
     )
+    mesh.set_label(f"_{label}")  # no legend shows a _
+    vars(mesh)["centres"] = (x, y)  # for the table of what is drawn
     ax.set(xscale="log", yscale="log")
     ax.grid(False)
     bar = ax.figure.colorbar(mesh, ax=ax, label=label)
@@ -140,7 +204,8 @@ def _legend_below(ax: Axes) -> None:
     figure = ax.figure
     for old in figure.legends:
         old.remove()
-    figure.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=2)
+    ncols = 1 if round(figure.bbox.width) == PAGE else 2  # a phone's has one
+    figure.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=ncols)
 
 
 def ticks(axis: Axis, values: Sequence[float]) -> None:

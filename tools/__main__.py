@@ -15,6 +15,7 @@ from tools.files import ToolError, lock
 COMMANDS = {
     "book": "execute, portable, claims and site: only what has changed",
     "execute": "run the chapters with papermill into _build/executed",
+    "format": "lay out the code of the chapters in 88 columns",
     "portable": "write book/<chapter>.ipynb from the executed chapters (--check: compare)",
     "claims": "check claims and exercises, write _build/claims.json",
     "site": "render _build/html",

@@ -41,9 +41,20 @@ def repository(root: Path) -> str | None:
     return address.removesuffix("/").removesuffix(".git") if address else None
 
 
+def site(root: Path) -> str:
+    """Where the pages are read, the repository's GitHub Pages; empty while that is unknown."""
+    match = re.fullmatch(r"https://github\.com/([^/]+)/([^/]+)", repository(root) or "")
+    return f"https://{match[1].lower()}.github.io/{match[2]}" if match else ""
+
+
 def reference(root: Path) -> str:
     """The version: the commit under CI, else the tag of the package's version."""
     return os.environ.get("GITHUB_SHA") or f"v{project(root)['version']}"
+
+
+def commit(root: Path) -> str:
+    """The commit that is checked out; where there is none to ask, the version."""
+    return (git(root, "rev-parse", "HEAD") if (root / ".git").exists() else "") or reference(root)
 
 
 def source(root: Path) -> str:

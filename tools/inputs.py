@@ -57,9 +57,10 @@ def notebook(root: Path, path: Path) -> None:
 
 def lab(path: Path) -> None:
     """A lab's configuration can be read, and its two pictures are there."""
-    readers.read_json(path)
-    for tail in ("", ".dark"):
-        picture = path.parents[1] / "_assets" / "labs" / f"{path.stem}{tail}.png"
+    config, folder = readers.read_json(path), path.parents[1] / "_assets"
+    shared = config.get("picture") if isinstance(config, dict) else None
+    for tail in ("-light", "-dark") if shared else ("", ".dark"):
+        picture = folder / (f"{shared}{tail}.png" if shared else f"labs/{path.stem}{tail}.png")
         if not picture.exists():
             command = f"python -m tools.labs.figures {path.stem}"
             raise readers.fault(path, 0, f"no picture {picture.name}: run `{command}`")

@@ -10,6 +10,7 @@ from typing import Any
 from markdown_it.token import Token
 from sphinx_proof.proof_type import PROOF_TYPES
 
+from tools import readers
 from tools.labels import Book
 from tools.maths import expand, katex_html
 from tools.myst import Directive, directive
@@ -17,10 +18,11 @@ from tools.myst import Directive, directive
 TITLED = re.compile(r"^(?P<title>.*?)\s*<(?P<target>[^<>]+)>$", re.DOTALL)
 FORMULA = re.compile(r"^( *)\$\$\n(.*?)\n *\$\$$", re.MULTILINE | re.DOTALL)
 ADMONITIONS = ("note", "tip", "warning", "important", "hint")
-WEBSITE = {
-    "raw": "*The website shows an interactive part here.*",
-    "lab": "*On the website a live lab stands here: its sliders retrain the network in the page.*",
-}
+RAW = "*The website shows an interactive part here.*"
+LAB = (
+    "> **Live lab: {}.** On {} its sliders retrain the network in the page. Here in the notebook,"
+    " change `seed` or a number in a cell and run what stands below it; *Play* says what to try."
+)
 
 
 @dataclass
@@ -30,6 +32,7 @@ class Page:
     shared: Book
     name: str
     glue: dict[str, str]
+    site: str = ""  # the address of the website, where it is known
     cited: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     found: list[tuple[int, str]] = field(default_factory=list)
@@ -41,9 +44,9 @@ class Page:
         return ""
 
 
-def href(page: Page, name: str) -> str:
-    """The file another page is read in, beside this one."""
-    return f"{name}.ipynb" if name in page.shared.chapters else f"{name}.md"
+def led(page: Page, name: str, text: str) -> str:
+    """Words that lead to a page of the website; words alone while its address is unknown."""
+    return f"[{text}]({page.site}/{name}.html)" if page.site else text
 
 
 def page_link(page: Page, name: str, line: int, text: str = "") -> str:
@@ -51,7 +54,7 @@ def page_link(page: Page, name: str, line: int, text: str = "") -> str:
     name = name.removesuffix(".md").removesuffix(".ipynb").removeprefix("./").removeprefix("/")
     if name not in page.shared.pages:
         return page.fault(line, f"there is no page {name!r} in _toc.yml")
-    return f"[{text or convert(page, page.shared.titles[name], line)}]({href(page, name)})"
+    return led(page, name, text or convert(page, page.shared.titles[name], line))
 
 
 def refer(page: Page, label: str, line: int, text: str = "") -> str:
@@ -66,7 +69,7 @@ def refer(page: Page, label: str, line: int, text: str = "") -> str:
     if entry.page == page.name:
         return words
     if text or entry.kind == "section":
-        return f"[{words}]({href(page, entry.page)})"
+        return led(page, entry.page, words)
     return f"{words} of {page_link(page, entry.page, line)}"
 
 
@@ -280,6 +283,14 @@ def caption(page: Page, text: str, label: str, line: int) -> str:
     return f"**{entry.text}.** {convert(page, text, line)}"
 
 
+def lab_title(page: Page, block: Directive) -> str:
+    """What a lab is called."""
+    path = page.shared.root / f"book/labs/{block.argument}.json"
+    if not path.exists():
+        return page.fault(block.line, f"there is no lab {block.argument!r}")
+    return str(readers.read_json(path)["title"])
+
+
 def table(page: Page, block: Directive) -> str:
     """A list-table as a pipe table: rows begin with `* -`, further cells with `  -`."""
     rows: list[list[str]] = []
@@ -310,8 +321,10 @@ def proof(page: Page, block: Directive, title: str, body: str) -> str:
 def shown(page: Page, block: Directive) -> str:
     """A directive as plain Markdown."""
     name, line = block.name, block.line
-    if name in WEBSITE:
-        return WEBSITE[name]
+    if name == "raw":
+        return RAW
+    if name == "lab":
+        return LAB.format(lab_title(page, block), led(page, page.name, "the book’s website"))
     if name == "math":
         return display(page, block.text, block.options.get("label", ""), block.body_line)
     if name == "list-table":

@@ -23,6 +23,7 @@ from tools.plain import Page, caption, convert, references
 from tools.site import stored
 
 ADDRESS = re.compile(r'(?m)^SOURCE = os\.environ\.get\("FLTUTILS_SOURCE", ".*"\)$')
+OWN_LINK = re.compile(r"\[([^\]]*)\]\(https://[\w-]+\.github\.io/[^)\s]+\.html\)")
 HIDDEN = {
     "hide-input": ("source_hidden",),
     "hide-output": ("outputs_hidden",),
@@ -93,7 +94,7 @@ def plain_code(cell: NotebookNode) -> NotebookNode:
 
 def portable(shared: Book, name: str, executed: NotebookNode) -> NotebookNode:
     """The portable form of an executed chapter; every fault of its prose in one error."""
-    page = Page(shared, name, glue_values(executed))
+    page = Page(shared, name, glue_values(executed), address.site(shared.root))
     cells: list[NotebookNode] = []
     path, lines = f"book/{name}.md", cell_lines(shared.root, name)
     shared.md.parse(readers.text(shared.root / path), page.env)  # footnotes stand anywhere
@@ -148,12 +149,16 @@ def derived(root: Path, names: list[str], committed: bool) -> Iterator[tuple[str
 
 
 def comparable(nb: NotebookNode) -> list[str]:
-    """Lines to compare: no address, and no outputs, which are the same by construction."""
+    """Lines to compare: no address, no link to it, no outputs, the same by construction."""
     nb = copy.deepcopy(nb)
     for cell in book.code_cells(nb):
         if cell.id == "install":
             cell.source = ADDRESS.sub("SOURCE = …", cell.source)
         cell.outputs = []
+    for cell in nb.cells:
+        if cell.cell_type == "markdown":
+            cell.source = OWN_LINK.sub(r"\1", cell.source)
+    book.stable_ids(nb)
     return str(nbformat.writes(nb)).split("\n")
 
 

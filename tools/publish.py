@@ -9,23 +9,19 @@ import nbformat
 from tools import address, portable
 from tools import chapters as book
 from tools.files import ToolError, write_atomic
-from tools.names import BRANCH
 
 RELATIVE = re.compile(r"(!?\[[^\]]*\]\()(?![a-z]+:|#)([^)\s]+)\)")
 
 
 def absolute(text: str, name: str, reference: str) -> str:
-    """Markdown whose relative links lead to Colab (notebooks) or GitHub (everything else)."""
+    """Markdown whose pictures and files lie on GitHub; links to pages are whole already."""
 
     def lead(match: re.Match[str]) -> str:
         head, goal = match.groups()
-        if goal.endswith(".ipynb"):
-            base = f"https://colab.research.google.com/github/{name}/blob/{BRANCH}/book"
-        elif head.startswith("!"):
-            base = f"https://raw.githubusercontent.com/{name}/{reference}/book"
-        else:
-            base = f"https://github.com/{name}/blob/{reference}/book"
-        return f"{head}{base}/{goal})"
+        host, middle = (
+            ("raw.githubusercontent", "") if head.startswith("!") else ("github", "blob/")
+        )
+        return f"{head}https://{host}.com/{name}/{middle}{reference}/book/{goal})"
 
     return RELATIVE.sub(lead, text)
 

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import time
+import zlib
 from itertools import zip_longest
 from pathlib import Path
 
@@ -16,12 +17,17 @@ from jupyter_cache import get_cache
 from jupyter_cache.base import CacheBundleIn
 from nbformat import NotebookNode
 
-from tools import chapters, claims
+from tools import address, chapters, claims
 from tools.execute import graft
 from tools.files import ToolError, write_atomic
 from tools.lighten import lighten
 from tools.names import OWN_TYPES
 
+FORMS = {
+    "dark": "dark/{}.png",
+    "light-narrow": "narrow/{}.light.png",
+    "dark-narrow": "narrow/{}.dark.png",
+}
 JUPYTER_BOOK = "from jupyter_book.cli.main import main; main(prog_name='jupyter-book')"
 
 
@@ -41,28 +47,45 @@ def stored(root: Path, name: str, committed: bool) -> NotebookNode:
     return graft(source, nb)
 
 
-def take_dark_twins(nb: NotebookNode, folder: Path) -> None:
-    """Move each figure's dark form into a file named for its light form; drop our own types."""
+def provenance(root: Path, name: str, nb: NotebookNode) -> str:
+    """Where the numbers of a chapter's figures come from, as the head of their tables."""
+    first = next(c for c in chapters.code_cells(nb) if "parameters" in chapters.tags(c))
+    lines = [f"chapter {name}", *filter(None, first.source.split("\n"))]
+    lines += [f"version {address.commit(root)}"]
+    return "".join(f"# {line}\n" for line in lines)
+
+
+def take_forms(root: Path, name: str, nb: NotebookNode) -> None:
+    """Move a figure's other forms into files named for its light form, its table into its own.
+
+    Our own types of output go.
+    """
+    build, head = root / "_build", provenance(root, name, nb)
     for cell in chapters.code_cells(nb):
         for output in cell.outputs:
-            data = output.get("data", {})
-            dark = output.get("metadata", {}).pop("fltutils", {}).get("dark")
-            if dark and "image/png" in data:
+            data, about = output.get("data", {}), output.get("metadata", {})
+            if (forms := about.pop("fltutils", {})) and "image/png" in data:
+                about.pop("image/png")  # its size, which the page gives it
                 light = hashlib.sha256(base64.b64decode(data["image/png"])).hexdigest()
-                write_atomic(folder / f"{light}.png", base64.b64decode(dark))
+                for form, place in FORMS.items():
+                    path = build / place.format(light)
+                    write_atomic(path, base64.b64decode(forms[form]))
+                label = cell.metadata["mystnb"]["figure"]["name"]
+                table = zlib.decompress(base64.b64decode(forms["data"])).decode()
+                write_atomic(build / f"data/{label}.csv", f"# figure {label}\n{head}{table}")
             for kind in [kind for kind in data if kind.startswith(OWN_TYPES)]:
                 del data[kind]
 
 
 def fill_cache(root: Path, names: list[str], committed: bool) -> None:
-    """A fresh jupyter-cache and fresh dark twins from the stored notebooks."""
-    for folder in (root / "_build" / ".jupyter_cache", root / "_build" / "dark"):
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
+    """A fresh jupyter-cache, and the figures' other forms, from the stored notebooks."""
+    for folder in (".jupyter_cache", "dark", "narrow", "data"):
+        shutil.rmtree(root / "_build" / folder, ignore_errors=True)
+        (root / "_build" / folder).mkdir(parents=True)
     cache = get_cache(str(root / "_build" / ".jupyter_cache"))
     for name in names:
         nb = stored(root, name, committed)
-        take_dark_twins(nb, root / "_build" / "dark")
+        take_forms(root, name, nb)
         cache.cache_notebook_bundle(CacheBundleIn(nb, name), check_validity=False, overwrite=True)
 
 

@@ -1,9 +1,16 @@
-"""Figures: every image says what is seen, and a notebook's figures have a dark twin."""
+"""Figures: every image says what is seen; a notebook's have a dark twin and two narrow ones.
 
+A narrow one, its panels below one another, is what a phone shows. A click shows the wide one as
+large as the window, and picture and numbers can be downloaded.
+"""
+
+import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import imagesize
 from docutils import nodes
 from myst_nb.sphinx_ import SphinxNbRenderer
 from sphinx.application import Sphinx
@@ -64,10 +71,63 @@ def pictures_only(render: Callable[..., None]) -> Callable[..., None]:
     return rendered
 
 
+FIGURE = re.compile(
+    r'(<figure [^>]*id="([^"]+)"[^>]*>\s*)<div class="twins[^>]*>'
+    r"\s*(<img [^>]*only-light[^>]*>)\s*(<img [^>]*only-dark[^>]*>)\s*</div>"
+)
+SIZE = re.compile(r'width="(\d+)" height="(\d+)"')
+PHONE = "screen and (max-width: 640px)"
+
+
+def size(width: int, height: int) -> str:
+    """The attributes of a picture that has two pixels for each of the page."""
+    return f'width="{round(width / 2)}" height="{round(height / 2)}"'
+
+
+def form(image: str, theme: str, narrow: Path) -> str:
+    """A picture of one theme: by its narrow form on a phone, linked to the wide one."""
+    place = re.findall(r'src="([^"]+)"', image)[0]
+    wide = SIZE.sub(lambda found: size(int(found[1]), int(found[2])), image)
+    source = f'media="{PHONE}" srcset="_images/{narrow.name}" {size(*imagesize.get(narrow))}'
+    return (
+        f'<a class="only-{theme} enlarge" href="{place}" aria-haspopup="dialog">'
+        f"<picture><source {source}>{wide}</picture></a>"
+    )
+
+
+def pictures(
+    app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: nodes.document | None
+) -> None:
+    """Give the figures of a page their narrow forms and their links."""
+    build, out = Path(app.srcdir).parent / "_build", Path(app.outdir)
+
+    def linked(found: re.Match[str]) -> str:
+        start, name, light, dark = found.groups()
+        place = re.findall(r'src="([^"]+)"', light)[0]
+        forms = [build / "narrow" / f"{Path(place).stem}{tail}.png" for tail in (".light", ".dark")]
+        table = build / "data" / f"{name}.csv"
+        for source in (*forms, table):
+            folder = out / ("figures" if source == table else "_images")
+            folder.mkdir(exist_ok=True)
+            shutil.copy(source, folder)
+        shown = zip((light, dark), ("light", "dark"), forms, strict=True)
+        links = (
+            f'<a href="{place}" download="{name}.png">picture</a> '
+            f'<a href="figures/{name}.csv" download>numbers</a>'
+        )
+        both = "\n".join(form(*one) for one in shown)
+        return f'{start}<div class="twins">\n{both}\n</div>\n<p class="take">{links}</p>'
+
+    if doctree is not None:
+        context["body"] = FIGURE.sub(linked, context["body"])
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register the transform."""
     SphinxNbRenderer._render_nb_cell_code_outputs = pictures_only(
         SphinxNbRenderer._render_nb_cell_code_outputs
     )
     app.add_transform(DarkTwins)
+    app.add_js_file("figures.js")
+    app.connect("html-page-context", pictures, priority=600)  # pages.py gives images their size
     return {"parallel_read_safe": True, "parallel_write_safe": True}

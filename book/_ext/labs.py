@@ -2,6 +2,7 @@
 
     ```{lab} benign_overfitting
     :alt: what is seen in the figure that stands where the lab cannot run
+    perhaps its caption
     ```
 
 Reads book/labs/<name>.json and writes <feature-lab> around the figure that torch drew with the
@@ -18,15 +19,20 @@ from docutils.parsers.rst import directives
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
+from tools import address
 from tools.files import ToolError
 from tools.labs import configs
 from tools.labs.build import bare
+
+ROOT = configs.FOLDER.parents[1]
+SOURCE = f"{address.repository(ROOT) or 'fltutils'} {address.reference(ROOT)}"  # on each download
 
 
 class LabDirective(SphinxDirective):
     """One lab."""
 
     required_arguments = 1
+    has_content = True
     option_spec: ClassVar = {"alt": directives.unchanged_required}
 
     def run(self) -> list[nodes.Node]:
@@ -41,19 +47,27 @@ class LabDirective(SphinxDirective):
         self.env.note_dependency(str(configs.FOLDER / f"{name}.json"))
         up = "../" * self.env.docname.count("/")
         images = "".join(
-            f'<img class="{only}" src="{up}_static/labs/{name}{tail}.png" '
+            f'<img class="only-{theme}" src="{up}_static/{picture}" '
             f'alt="{html.escape(self.options["alt"])}">'
-            for tail, only in (("", "only-light"), (".dark", "only-dark"))
+            for theme, picture in configs.pictures(name, config).items()
         )
         settings = json.dumps(config, ensure_ascii=False).replace("</", "<\\/")
-        text = (
-            f'<feature-lab id="{name}" model="{config["model"]}">'
-            f'<script type="application/json">{settings}</script>'
-            f"<figure><div>{images}</div><figcaption>{html.escape(config['title'])}: "
-            "the run at the default settings. With scripts on, sliders retrain the network "
-            "here.</figcaption></figure></feature-lab>"
+        asks = " asks" if "predict" in config else ""
+        opened = (
+            f'<feature-lab id="{name}" model="{config["model"]}" source="{SOURCE}"{asks}>'
+            f'<script type="application/json">{settings}</script><figure><div>{images}</div>'
+            "<figcaption>"
         )
-        return [nodes.raw("", text, format="html")]
+        caption: list[nodes.Node] = [
+            nodes.raw("", f"{html.escape(config['title'])}: the run at the default settings. "
+                      "With scripts on, sliders retrain the network here.", format="html")
+        ]  # fmt: skip
+        if self.content:
+            caption = self.parse_content_to_nodes()
+        closed = "</figcaption></figure></feature-lab>"
+        parts = [nodes.raw("", opened, format="html"), *caption]
+        parts.append(nodes.raw("", closed, format="html"))
+        return [nodes.compound("", *parts)]  # it can have a label
 
 
 def strip(app: Sphinx, error: Exception | None) -> None:

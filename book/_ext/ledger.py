@@ -10,10 +10,11 @@ from typing import Any
 import record
 from docutils import nodes
 from docutils.statemachine import StringList
-from record import tidy, told
+from record import told
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective, SphinxRole
 
+from fltutils.notation import markup
 from tools import readers
 from tools.claims import SOURCES
 from tools.files import ToolError
@@ -114,6 +115,11 @@ def row(cells: Iterable[list[nodes.Node]]) -> nodes.row:
 def plain(text: str) -> list[nodes.Node]:
     """A cell of plain text."""
     return [nodes.paragraph("", text)]
+
+
+def marked(text: str) -> list[nodes.Element]:
+    """A cell of text in which formulas are typed plainly."""
+    return [nodes.paragraph("", "", nodes.raw("", markup(text), format="html"))]
 
 
 def margin(claim: dict[str, Any]) -> str:
@@ -217,7 +223,7 @@ class ClaimsLedger(GeneratedPart):
         """A row: the verdict and the statement, and where the claim ran what was found."""
         badged = nodes.paragraph("", "", badge(claim["verdict"]))
         found = [claim["predicted"], claim["bound"], claim["measured"], margin(claim)]
-        shown = [] if claim["verdict"] == "planned" else [plain(tidy(value)) for value in found]
+        shown = [] if claim["verdict"] == "planned" else [marked(value) for value in found]
         return [[badged], self.statement(claim), *shown]
 
     def statement(self, claim: dict[str, Any]) -> list[nodes.Node]:
@@ -236,9 +242,11 @@ class ClaimsLedger(GeneratedPart):
         if ran:
             words = KINDS[claim["kind"]].capitalize()
             if claim["rivals"]:
-                rivals = [f"{r['name']} ({told(r['value'])})" for r in claim["rivals"]]
-                words += ". Told apart from: " + "; ".join(map(tidy, rivals))
-            parts.append(nodes.paragraph("", words, classes=["rivals"]))
+                rivals = [f"{r['name']}: {told(r['value'])}" for r in claim["rivals"]]
+                words += ". Told apart from: " + "; ".join(rivals)
+            (shown,) = marked(words)
+            shown["classes"].append("rivals")
+            parts.append(shown)
         return [*parts, source]
 
 

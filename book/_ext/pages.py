@@ -1,13 +1,11 @@
 """What every page needs beside its text: description, downloads, buttons, sound HTML."""
 
-import html
 import re
 from pathlib import Path
 from typing import Any
 
 import imagesize
 from docutils import nodes
-from record import tidy
 from sphinx.application import Sphinx
 from sphinx.builders.html._assets import _JavaScript
 from sphinx.transforms import SphinxTransform
@@ -90,19 +88,6 @@ def sized_images(body: str, files: dict[str, Path]) -> str:
     )
 
 
-def folds(body: str) -> str:
-    """Say on the label of folded code what is inside."""
-    cells = re.split(r'(?=<div class="cell )', body)
-    for place, cell in enumerate(cells):
-        inside = "code"
-        if "tag_solution" in cell[: cell.find(">")]:
-            inside = "solution"
-        elif 'class="twins' in cell:
-            inside = "plot’s code"
-        cells[place] = re.sub(r">(Show|Hide) the (?:source|content)<", rf">\1 the {inside}<", cell)
-    return "".join(cells)
-
-
 def mend(body: str) -> str:
     """Repair what upstream writes badly: repeated ids, roles that assistive software rejects."""
     body = body.replace('id="proof-content"', "")  # sphinx-proof: once for each theorem,
@@ -116,19 +101,14 @@ def mend(body: str) -> str:
 
 
 def claim_boxes(body: str, ledger: str) -> str:
-    """Lead from each claim's box to its row of the ledger, and set its numbers as mathematics."""
-    body = re.sub(
-        r'(<div class="claim \w+" id="claim-([\w.]+)"><p>.*?)(?=</p>)',
-        rf'\1 <a href="{ledger}#\2">in the ledger</a>',
-        body,
-        flags=re.DOTALL,
-    )
-    return re.sub(r"(?<=<dd>)[^<]*(?=</dd></div>)", signs, body)
+    """Lead from each claim's box to its row of the ledger; the book's style is its only one."""
 
+    def box(found: re.Match[str]) -> str:
+        plain = re.sub(r' style="[^"]*"', "", found[0])
+        return plain.replace("</dd>", f' <a href="{ledger}#{found[1]}">in the ledger</a></dd>', 1)
 
-def signs(found: re.Match[str]) -> str:
-    """A piece of a page with the signs of mathematics."""
-    return html.escape(tidy(html.unescape(found[0])), quote=False)
+    whole = r'<details class="claim \w+" id="claim-([\w.]+)".*?</details>'
+    return re.sub(whole, box, body, flags=re.DOTALL)
 
 
 def deferred(files: list[Any]) -> list[Any]:
@@ -160,7 +140,7 @@ def page_context(
         context["ipynb_source"] = f"{page}.ipynb"
     files = {v: Path(app.srcdir, k.lstrip("/")) for k, v in app.builder.images.items()}
     files["_static"] = Path(app.srcdir, "_assets")
-    body = folds(mend(sized_images(context["body"], files)))
+    body = mend(sized_images(context["body"], files))
     if "claims" in app.env.found_docs:
         body = claim_boxes(body, app.builder.get_relative_uri(page, "claims"))
     context["body"] = body

@@ -1,43 +1,17 @@
 """The ledger as data: claims.json beside its page, and numbers as prose writes them."""
 
-import re
 import shutil
 from pathlib import Path
 from typing import Any
 
 from sphinx.application import Sphinx
 
+from fltutils.notation import figures
 from tools import claims as found
 from tools import readers
 from tools.files import read_derived, write_json
 
 SCHEMA = "_assets/claims.schema.json"
-RAISED = str.maketrans("+-0123456789", "⁺⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-GREEK = {
-    "mu": "μ", "xi": "ξ", "kappa": "κ", "sigma": "σ", "gamma": "γ", "rho": "ρ", "eta": "η",
-    "lambda": "λ", "tau": "τ", "beta": "β", "alpha": "α", "sqrt": "√", "theta": "θ",
-}  # fmt: skip
-SIGNS = (
-    (r"\|\|(.+?)\|\|", r"‖\1‖"),
-    (r"<=", "≤"),
-    (r">=", "≥"),
-    (r" ± ", "\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}"),
-)
-
-
-def power(found: re.Match[str]) -> str:
-    """A number that is written with an exponent of ten."""
-    return f"{found[1]}·10{str(int(found[2])).translate(RAISED)}"
-
-
-def tidy(text: str) -> str:
-    """What a chapter typed as plain text, with the signs of mathematics."""
-    text = re.sub(r"(?<![\w.])(\d+(?:\.\d+)?)e([+-]?\d+)\b", power, text)
-    text = re.sub(r"\^\(?(-?\d+)\)?(?![\w./])", lambda m: m[1].translate(RAISED), text)
-    for pattern, sign in SIGNS:
-        text = re.sub(pattern, sign, text)
-    text = re.sub(r"(?<![\w.)\]-])-(?=[\w.‖√|(])|(?<= )-(?= )", "\N{MINUS SIGN}", text)
-    return re.sub(r"(?<![A-Za-z])[a-z]{2,}(?![A-Za-z])", lambda m: GREEK.get(m[0], m[0]), text)
 
 
 def told(value: float | None) -> str:
@@ -45,7 +19,7 @@ def told(value: float | None) -> str:
     if value is None:
         return "not finite"
     short = f"{value:.3g}"
-    return f"{float(short):.0f}" if "e+" in short and abs(value) < 1e5 else tidy(short)
+    return f"{float(short):.0f}" if "e+" in short and abs(value) < 1e5 else figures(short)
 
 
 def claims(root: Path) -> list[dict[str, Any]]:

@@ -3,18 +3,18 @@
 import base64
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import jupytext
 import pytest
 
-from tools.chapters import chapters
+from tools.chapters import CELL, chapters
+from tools.format import COLUMNS, formatted, parts
 from tools.pictures import CHAPTER
 
 ROOT = Path(__file__).parents[2]
 CHAPTERS = chapters(ROOT)
+SMALL = re.compile(r"(?:font|label)size=([\d.]+)")
 
 
 def code_cells(name: str) -> list:
@@ -23,25 +23,21 @@ def code_cells(name: str) -> list:
 
 
 @pytest.mark.parametrize("name", CHAPTERS)
-def test_code_is_formatted_at_80_columns(name: str, tmp_path: Path) -> None:
-    for i, cell in enumerate(code_cells(name)):
-        (tmp_path / f"cell_{i:02d}.py").write_text(cell.source + "\n")
-    command = [
-        sys.executable,
-        "-m",
-        "ruff",
-        "format",
-        "--isolated",
-        "--diff",
-        "--line-length",
-        "80",
-    ]
-    run = subprocess.run([*command, str(tmp_path)], capture_output=True, text=True)
-    assert run.returncode == 0, run.stdout
-    wide = [
-        line for cell in code_cells(name) for line in cell.source.splitlines() if len(line) > 100
-    ]
+def test_code_is_laid_out_as_a_person_would_write_it(name: str) -> None:
+    path = ROOT / "book" / f"{name}.md"
+    assert formatted(path) == path.read_text(), f"run `make format`: book/{name}.md"
+    cells = CELL.finditer(path.read_text())
+    code = "".join(parts(path, cell[2])[1] for cell in cells)
+    bare = re.sub(r'"""(?s:.*?)"""', "", code)  # a docstring wraps on the page
+    wide = [line for line in bare.splitlines() if len(line) > COLUMNS]
     assert not wide, "\n".join(wide)
+
+
+def test_arguments_fill_the_line(tmp_path: Path) -> None:
+    cell = "```{code-cell} ipython3\n:tags: [mutant-off]\n\n%s\n```\n\nProse ( a,b ).\n"
+    path = tmp_path / "page.md"
+    path.write_text(cell % "f(\n    1,\n    2,\n)\n\n")
+    assert formatted(path) == cell % "f(1, 2)"
 
 
 @pytest.mark.parametrize("name", CHAPTERS)
@@ -68,3 +64,10 @@ def test_the_front_picture_is_the_figure_of_its_chapter(theme: str) -> None:
     shown = [o.get("data", {}).get("image/png", "").strip() for o in outputs]
     shown += [o.get("metadata", {}).get("fltutils", {}).get("dark", "") for o in outputs]
     assert picture in shown, "run `python -m tools pictures`"
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_no_text_of_a_figure_is_below_eight_points(name: str) -> None:
+    """Eight are ten pixels on a phone, as tests/fltutils/test_plots.py says."""
+    sizes = [float(size) for c in code_cells(name) for size in SMALL.findall(c.source)]
+    assert min(sizes, default=8) >= 8

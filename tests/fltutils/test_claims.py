@@ -78,21 +78,32 @@ def test_what_a_reader_sees(shown: Shown) -> None:
         "  margin    1.0 standard errors",
         "  runs      2",
     ]
-    assert bundle["text/html"].startswith('<div class="claim holds" id="claim-a.b">')
-    assert "&lt;2 &amp; more" in bundle["text/html"]
+    assert bundle["text/html"].startswith('<details class="claim holds" id="claim-a.b" style="')
+    line = "<strong>✓</strong> size: <b>2.00\xa0±\xa01.4</b> · predicted &lt;2 &amp; more"
+    assert f"<summary>{line}</summary>" in bundle["text/html"]
+    assert "<code>a.b</code> theorem, holds</dd>" in bundle["text/html"]
 
 
 def test_what_a_reader_sees_of_a_claim_that_fails(shown: Shown) -> None:
     claims.claim("a.b", [1.0, 3.0], below=1.5, quantity="size", predicted="a < b")
     ((bundle, _),) = shown
     assert bundle["text/plain"].splitlines()[0::4] == ["a.b: FAILS (theorem)", "  margin    none"]
-    rows = ("predicted", "a &lt; b"), ("measured", "size: 2.00 ± 1.4"), ("must be", "below 1.50")
+    box = re.sub(r' style="[^"]*"', "", bundle["text/html"])
+    rows = ("claim", "<code>a.b</code> theorem, fails"), ("predicted", "a &lt; <i>b</i>")
+    rows += ("measured", "size: 2.00\xa0±\xa01.4"), ("must be", "below 1.50")
     cells = [f"<div><dt>{k}</dt><dd>{v}</dd></div>" for k, v in (*rows, ("margin", "none"))]
-    assert bundle["text/html"] == (
-        '<div class="claim fails" id="claim-a.b"><p><strong>✗ fails</strong> <code>a.b</code> '
-        "<span>theorem</span></p>"
-        f"<dl>{''.join(cells)}<div><dt>runs</dt><dd>2</dd></div></dl></div>"
+    assert box == (
+        '<details class="claim fails" id="claim-a.b"><summary><strong>✗ fails:</strong> size: '
+        "<b>2.00\xa0±\xa01.4</b> · predicted a &lt; <i>b</i></summary>"
+        f"<dl>{''.join(cells)}<div><dt>runs</dt><dd>2</dd></div></dl></details>"
     )
+
+
+def test_the_line_of_a_claim_names_the_first_rivals_that_it_excludes(shown: Shown) -> None:
+    rivals = {"in": 1.0, "a": 0.5, "also": 0.5, "b": 0.4, "c": -1e-7, "d": 0.2}
+    claims.claim("a.b", [0.9, 1.1], above=0.92, quantity="n^2", predicted="1", rivals=rivals)
+    ((bundle, _),) = shown
+    assert " · not 0.500, 0.400, −10<sup>−7</sup></summary>" in bundle["text/html"]
 
 
 def rival(shown: Shown, value: Any, measured: Any = (0.9, 1.1), **bounds: Any) -> dict[str, Any]:
@@ -146,10 +157,10 @@ def test_a_reader_sees_kind_and_rivals(shown: Shown) -> None:
         "  rival     a half: 0.500, NOT EXCLUDED",
         "  rival     one <b>: 1.00, NOT EXCLUDED",
         "  rival     nothing: not finite, NOT EXCLUDED",
-        "  rival     far: -1.00, over 1000 standard errors outside",
+        "  rival     far: −1.00, over 1000 standard errors outside",
     ]
-    assert "<dd>one &lt;b&gt;: 1.00, NOT EXCLUDED</dd>" in bundle["text/html"]
-    assert "<span>own</span>" in bundle["text/html"]
+    assert "one &lt;<i>b</i>&gt;: 1.00, NOT EXCLUDED</dd>" in bundle["text/html"]
+    assert "</code> own, holds</dd>" in bundle["text/html"]
 
 
 @pytest.mark.parametrize(
@@ -213,7 +224,7 @@ def test_one_run_proves_nothing_unless_at_rounding_level(shown: Shown) -> None:
         claims.claim("a.b", claims.ROUNDING, above=0, quantity="", predicted="")
     assert shown == []
     record = evaluate(shown, [-1.0], above=0)  # a mutant's single run
-    assert (record["verdict"], record["measured"]) == ("fails", "size: -1.00")
+    assert (record["verdict"], record["measured"]) == ("fails", "size: −1.00")
     assert evaluate(shown, [1e-14], below=0.1)["verdict"] == "holds"
 
 
@@ -246,7 +257,7 @@ def test_rounding_errors_are_not_printed(shown: Shown) -> None:
     assert record["verdict"] == "holds"
     assert "rounding" not in evaluate(shown, [3e-11, 1e-15], below=1e-10)["measured"]
     for values, text in (
-        ([1e-12, -1e-15], "5.0e-13 ± 7e-13"), ([9.9e-13, -9.9e-13], "0 to rounding"),
+        ([1e-12, -1e-15], "5.0×10⁻¹³ ± 7×10⁻¹³"), ([9.9e-13, -9.9e-13], "0 to rounding"),
     ):  # fmt: skip
         assert evaluate(shown, values, below=1e-10)["measured"] == f"size: {text}"
 
@@ -287,7 +298,7 @@ def test_an_exercise_needs_a_name(shown: Shown) -> None:
 @pytest.mark.parametrize(
     ("x", "text"),
     [
-        (0.0, "0"), (1e-4, "0.000100"), (1.0, "1.00"), (0.12345, "0.123"), (-0.12345, "-0.123"),
+        (0.0, "0"), (1e-4, "0.000100"), (1.0, "1.00"), (0.12345, "0.123"), (-0.12345, "−0.123"),
         (12.345, "12.3"),
         (999.9, "1000"), (12345.0, "12300"), (math.nan, "nan"), (-math.inf, "-inf"),
     ],
@@ -299,16 +310,17 @@ def test_numbers_as_prose_writes_them(x: float, text: str) -> None:
 @given(st.floats(1e-4, 1e5, exclude_max=True), st.integers(2, 4))
 def test_a_number_is_near_what_it_stands_for(x: float, digits: int) -> None:
     assert float(claims.number(x, digits)) == pytest.approx(x, rel=5.01 * 10.0**-digits)
-    assert float(claims.number(-x, digits)) == -float(claims.number(x, digits))
+    assert claims.number(-x, digits) == f"−{claims.number(x, digits)}"
 
 
 def test_small_and_large_numbers_are_written_with_a_power() -> None:
-    assert claims.number(1.26e-7, 3) == "1.3e-7"
-    assert claims.number(123456.0, 3) == "1.2e+5"
+    assert claims.number(1.26e-7, 3) == "1.3×10⁻⁷"
+    assert claims.number(-123456.0, 3) == "−1.2×10⁵"
 
 
 @pytest.mark.parametrize(
-    ("value", "text"), [("0.42", "0.42"), (0.4242, "0.424"), (torch.tensor(2.0), "2.00")]
+    ("value", "text"),
+    [("0.42", "0.42"), ("6e+10", "6×10¹⁰"), (0.4242, "0.424"), (torch.tensor(2.0), "2.00")],
 )
 def test_glue_says_what_prose_quotes(shown: Shown, value: Any, text: str) -> None:
     claims.glue("error", value)

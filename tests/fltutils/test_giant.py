@@ -68,16 +68,14 @@ def off(net, name, at):
 
 
 @pytest.mark.parametrize(("act", "same"), ACTS)
-@pytest.mark.parametrize(("remove", "shuffle"), [(-1, False), (0, False), (1, False), (-1, True)])
-def test_a_symmetric_start_takes_half_of_its_neurons(act, same, remove, shuffle):
+@pytest.mark.parametrize("remove", [-1, 0, 1])
+def test_a_symmetric_start_takes_half_of_its_neurons(act, same, remove):
     """f = 0, so no value is asked for; the gradient is that of autograd on the whole network."""
     net, key = giant.start(16, 30, 2, rng(), biases=(0.0, 1.0), whole=True), (1, 2, "a")
     spy, asked = spied(act)
-    D = giant.descent(net, spy, target, 300, key, chunk=90, remove=remove, shuffle=shuffle)
+    D = giant.descent(net, spy, target, 300, key, chunk=90, remove=remove)
     assert set(asked) == {("slope", 8)}
     X, y = batch(net, 300, key)
-    if shuffle:
-        y = target(*span.stream(1, 2, "a: others").standard_normal((300, 2)).T)
     if remove >= 0:
         y = y - y.mean() - (X @ (y @ X / 300) if remove else 0)
     assert np.allclose(D, -autograd(net, same, X, y), atol=1e-13)
@@ -230,15 +228,6 @@ def test_progress_is_told():
     assert told == [(300, 1000), (600, 1000), (900, 1000), (1000, 1000)]
 
 
-def test_shuffled_labels_teach_nothing():
-    net = giant.start(16, 400, 2, np.random.default_rng(0))
-    learned, fooled = (
-        giant.share(giant.step(net, giant.RELU, target, 4000, 32.0, (0, 0, "a"), shuffle=s)).mean()
-        for s in (False, True)
-    )
-    assert learned > 0.5 > 0.2 > fooled
-
-
 def test_readout_is_ridge():
     net = everywhere()
     n, lam, p = 300, 0.01, 16
@@ -373,7 +362,7 @@ def test_gaussian_rows_have_the_moments_of_d_dimensions():
 
 
 def test_every_draw_of_a_step_has_a_stream_of_its_own(monkeypatch):
-    """The batch, others' labels and the part outside: three names, whatever the options."""
+    """The batch and the part outside: two names."""
     seen = []
     whole = span.stream
 
@@ -382,33 +371,11 @@ def test_every_draw_of_a_step_has_a_stream_of_its_own(monkeypatch):
         return whole(seed, run, use, *steps)
 
     monkeypatch.setattr(span, "stream", recorded)
-    giant.descent(**learner(key=(4, np.int64(5), "a", 6)), shuffle=True)
-    assert sorted(seen) == [(4, 5, f"a: {what}", 6) for what in ("batch", "others", "outside")]
+    giant.descent(**learner(key=(4, np.int64(5), "a", 6)))
+    assert sorted(seen) == [(4, 5, f"a: {what}", 6) for what in ("batch", "outside")]
     seen.clear()
     giant.batch(learner()["net"], 3, (4, 5, "a", 6))
     assert seen == [(4, 5, "a: batch", 6)]
-
-
-def test_the_batch_does_not_depend_on_what_else_is_drawn():
-    """Shuffling changes the labels, not the samples; the inner part knows nothing of the outer."""
-    take = learner(f_star=lambda a, b: 1.0, n=300)
-    plain, fooled = (giant.descent(**take, shuffle=s) for s in (False, True))
-    assert np.array_equal(plain, fooled)
-    net, key = learner()["net"], (1, 1, "a")
-    X = giant.batch(net, 300, key)
-    Z = span.stream(1, 1, "a: others").standard_normal((300, 2))
-    g = (target(*Z.T)[:, None] * giant.RELU.slope(X @ net.W.T) * net.a) / 4
-    D = giant.descent(net, giant.RELU, target, 300, key, shuffle=True)
-    assert np.allclose(D[:, : net.W.shape[1]], g.T @ X / 300, atol=1e-13)
-
-
-def test_removed_degrees_are_those_of_the_shuffled_labels_too():
-    net = everywhere()
-    X, Z = giant.batch(net, 200, (0, 0, "a")), span.stream(0, 0, "a: others")
-    y = target(*Z.standard_normal((200, 2)).T)
-    left = y - y.mean() - X @ (y @ X / 200)
-    D = giant.descent(net, giant.RELU, target, 200, (0, 0, "a"), remove=1, shuffle=True)
-    assert np.allclose(D, -autograd(net, torch.relu, X, left), atol=1e-13)
 
 
 def test_biases_are_dealt_out_in_turn():

@@ -1,8 +1,9 @@
-"""One drawing, two themes: the same bytes every time, and nothing left behind."""
+"""One drawing, two themes, two widths: the same bytes every time, and nothing left behind."""
 
 import base64
 import builtins
 import io
+import zlib
 from typing import Any
 
 import matplotlib as mpl
@@ -24,7 +25,7 @@ def draw(ax: Axes) -> None:
 
 
 def png(theme: str = "light", what: Any = draw, rows: int = 1, cols: int = 1) -> bytes:
-    return plots.render(what, theme, rows, cols, (2.0, 1.5))
+    return base64.b64decode(plots.png(plots.render(what, theme, rows, cols, (4.0, 1.5))))
 
 
 def pixels(image: bytes) -> np.ndarray:
@@ -99,20 +100,25 @@ def test_show_displays_one_output_with_its_dark_twin(monkeypatch: pytest.MonkeyP
         shown.append((bundle, metadata))
 
     monkeypatch.setattr(builtins, "display", display, raising=False)
-    plots.show(draw, size=(2.0, 1.5))
+    plots.show(draw, size=(4.0, 1.5))
     ((bundle, metadata),) = shown
     assert set(bundle) == {"image/png", "text/plain"}
     assert bundle["text/plain"] == "<Figure>"
-    assert set(metadata) == {"fltutils"}
+    own, shown_as = metadata["fltutils"], metadata["image/png"]
+    assert set(metadata) == {"fltutils", "image/png"}
+    assert set(own) == {"dark", "light-narrow", "dark-narrow", "data"}
     assert base64.b64decode(bundle["image/png"]) == png("light")
-    assert base64.b64decode(metadata["fltutils"]["dark"]) == png("dark")
+    assert base64.b64decode(own["dark"]) == png("dark")
+    assert len({bundle["image/png"], own["dark"], own["light-narrow"], own["dark-narrow"]}) == 4
+    assert shown_as == {"width": 600, "height": 225}
+    assert zlib.decompress(base64.b64decode(own["data"])).decode().endswith("\n1,$\\gamma$,1,1,\n")
 
 
 def test_show_outside_jupyter_is_silent(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.delattr(builtins, "display", raising=False)
-    plots.show(draw, size=(2.0, 1.5))
+    plots.show(draw, size=(4.0, 1.5))
     assert capsys.readouterr().out == ""
 
 
@@ -168,16 +174,84 @@ def test_the_settings_of_a_page(theme: str, page: str, ink: str, grid: str, seco
 
 
 def test_a_picture_has_the_size_that_is_asked_for() -> None:
-    assert pixels(png()).shape == (225, 300, 3)  # 2 by 1.5 inches, 150 pixels each
+    assert pixels(png()).shape == (450, 1200, 3)  # 4 by 1.5 inches, twice 150 pixels each
+
+
+@pytest.mark.parametrize(
+    ("size", "pixels"),
+    [((4.8, 3.1), (720, 465)), ((8.4, 4.2), (774, 387)), ((3.6, 2.0), (540, 300))],
+)
+def test_a_figure_has_two_pixels_for_each_of_the_page(
+    size: tuple[float, float], pixels: tuple[int, int]
+) -> None:
+    assert plots.displayed(size) == pixels
+    if size[0] > plots.PHONE:
+        fig = plots.render(draw, "light", 1, 1, size)
+        assert np.allclose(fig.bbox.size, np.array(pixels) * 2, atol=1)
+
+
+@pytest.mark.parametrize(
+    ("rows", "cols", "size", "stack"),
+    [
+        (1, 1, (4.8, 3.1), (1, 1, (3.6, 2.5))),
+        (1, 2, (6.6, 3.5), (2, 1, (3.6, 5.8))),
+        (2, 3, (7.0, 4.4), (3, 2, (3.6, 5.09))),
+        (1, 5, (7.0, 2.8), (3, 2, (3.6, 8.7))),
+    ],
+)
+def test_on_a_phone_panels_stand_below_one_another(
+    rows: int, cols: int, size: tuple[float, float], stack: tuple[Any, ...]
+) -> None:
+    down, across, inches = plots.stacked(rows, cols, size)
+    assert (down, across, (inches[0], round(inches[1], 2))) == stack
+
+
+def test_moved_panels_keep_the_words_they_shared() -> None:
+    kept: list[Axes] = []
+
+    def many(*axes: Axes) -> None:
+        kept.extend(axes)
+        for ax, title in zip(axes, "abc", strict=False):
+            ax.set_title(title)
+        for ax in axes[3:]:
+            ax.set_xlabel("step")
+        axes[0].set_ylabel("first")
+        axes[3].set_ylabel("second")
+        axes[4].set_ylabel("own")
+
+    fig = plots.render(many, "light", 2, 3, (7.0, 4.0), True)
+    assert len(fig.axes) == 6
+    words = [(ax.get_title(), ax.get_xlabel(), ax.get_ylabel()) for ax in kept]
+    assert [title for title, _, _ in words] == list("abcabc")
+    assert {x for _, x, _ in words} == {"step"}
+    assert [y for _, _, y in words] == ["first", "", "first", "second", "own", ""]
+    assert all(box.get_tightbbox().x1 <= fig.bbox.width for box in kept)
+
+
+def test_a_legend_below_a_narrow_figure_has_one_column() -> None:
+    fig = plots.render(
+        lambda ax: plots.boundary(ax, x, x, "predicted, $n\\Vert\\mu\\Vert^4/d = 1/2$"),
+        *("light", 1, 1, (5.2, 4.2), True),
+    )
+    assert [legend._ncols for legend in fig.legends] == [1]
+
+
+def test_eight_points_are_ten_pixels_on_a_phone() -> None:
+    column = 342  # of a page at 390 pixels
+    assert 8 / 72 * column / plots.PHONE > 10
 
 
 def test_the_figure_of_a_chapter_is_as_wide_as_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[Any, ...]] = []
-    monkeypatch.setattr(plots, "render", lambda draw, *rest: asked.append(rest) or b"")
+    monkeypatch.setattr(plots, "render", lambda draw, *rest: asked.append(rest))
+    monkeypatch.setattr(plots, "png", lambda fig: "")
+    monkeypatch.delattr(builtins, "display", raising=False)
     plots.show(draw)
     plots.show(draw, 2, 3, (7.0, 4.0))
-    default = [(theme, 1, 1, (4.8, 3.1)) for theme in ("light", "dark")]
-    assert asked == [*default, ("light", 2, 3, (7.0, 4.0)), ("dark", 2, 3, (7.0, 4.0))]
+    forms = [(theme, narrow) for theme in ("light", "dark") for narrow in (False, True)]
+    asked_for = [(theme, 1, 1, (4.8, 3.1), narrow) for theme, narrow in forms]
+    asked_for += [(theme, 2, 3, (7.0, 4.0), narrow) for theme, narrow in forms]
+    assert asked == asked_for
 
 
 def test_runs_are_thin_their_mean_is_thick_and_theory_is_dashed() -> None:

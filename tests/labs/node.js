@@ -27,7 +27,11 @@ const out = input.calls.map((call) => {
       return call.laws.map(([law, df]) => s[law](df));
     }
     if (call.what === "say") return engine.say(call.sentence, call.values);
-    if (call.what === "ends") return engine.ends(engine.simulateNow(models[call.model], call.params, { lastOnly: true }), call.params);
+    if (call.what === "ends") {
+      const result = engine.simulateNow(models[call.model], call.params, { lastOnly: !call.at });
+      const at = (call.at || [1]).map((share) => Math.round(share * (result.times.length - 1)));
+      return call.at ? at.map((k) => engine.ends(result, call.params, k)) : engine.ends(result, call.params);
+    }
     let result, ms = [];
     for (let k = 0; k < (call.times || 1); k++) {
       const started = performance.now();

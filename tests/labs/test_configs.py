@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.labs.compare import ROOT
+from tools import address
 from tools.files import ToolError
 from tools.labs import configs
 from tools.labs.models import MODELS
@@ -19,8 +20,8 @@ from tools.labs.models import MODELS
 @pytest.mark.parametrize("name", configs.names())
 def test_each_lab_is_well_formed(name: str) -> None:
     config = configs.load(name)
-    for tail in ("", ".dark"):
-        assert (ROOT / "book" / "_assets" / "labs" / f"{name}{tail}.png").exists()
+    for picture in configs.pictures(name, config).values():
+        assert (ROOT / "book" / "_assets" / picture).exists()
     assert {"title", "sentence", "plots", "sliders", "params"} <= set(config)
 
 
@@ -44,6 +45,7 @@ def _broken(change: Any) -> dict[str, Any]:
         (lambda c: c["sliders"][0].update(max=20), "n = 50 is outside its range"),
         (lambda c: c["sliders"][4].update(scale="log"), "flip: scale log needs min > 0"),
         (lambda c: c["plots"][0]["curves"][0].update(key="gama"), "plots: unknown gama"),
+        (lambda c: c["plots"][0].update(x={"key": "oops", "label": "n"}), "plots: unknown oops"),
         (lambda c: c["plots"][0]["curves"][0].update(color="e"), r"curves\[0\].color: 'e' is not"),
         (lambda c: c.update(sentence=["{test_eror:%}"]), "sentence: unknown test_eror"),
         (
@@ -59,6 +61,15 @@ def _broken(change: Any) -> dict[str, Any]:
         (lambda c: c["states"][1]["set"].update(N=0), "states: unknown N"),
         (lambda c: c["switch"].update(key="rat"), "switch: unknown rat"),
         (lambda c: c["switch"].update(on=["n", "d"]), "switch: it must be on the axes"),
+        (lambda c: c["predict"]["set"].update(mu=0), "states: predict: mu is outside its slider"),
+        (lambda c: c["predict"]["answers"].pop(), "predict: every answer but the last needs its"),
+        (lambda c: c["predict"]["why"].append("{oops}"), "predict: unknown oops"),
+        (
+            lambda c: c["predict"]["answers"].extend([{"say": "a"}] * 2),
+            "predict.answers: .* is too",
+        ),
+        (lambda c: c["scrub"]["curves"].pop(), r"scrub: samples shows nnv"),
+        (lambda c: c["scrub"]["curves"][0].update(key="oops"), "scrub: unknown oops"),
         (lambda c: c.pop("switch"), "'switch' is a dependency of 'phase'"),
     ],
 )
@@ -113,10 +124,17 @@ def _build(folder: Path, page: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_directive_embeds_the_lab_and_its_figure(tmp_path: Path) -> None:
-    done = _build(tmp_path, '# A\n\n```{lab} label_noise\n:alt: Losses "by" label.\n```\n')
+    front = "```{lab} front\n:alt: A map.\nIts caption is *prose*.\n```\n"
+    asking = "```{lab} staircase\n:alt: Cosines.\n```\n"
+    page = '# A\n\n```{lab} label_noise\n:alt: Losses "by" label.\n```\n\n' + front + asking
+    done = _build(tmp_path, page)
     assert done.returncode == 0, done.stderr
     text = (tmp_path / "out" / "sub" / "page.html").read_text()
-    assert '<feature-lab id="label_noise" model="signal_noise">' in text
+    source = f'source="fltutils {address.reference(ROOT)}"'
+    assert f'<feature-lab id="label_noise" model="signal_noise" {source}>' in text
+    assert f'<feature-lab id="staircase" model="giant_steps" {source} asks>' in text
+    assert re.search(r"<figcaption><p>Its caption is <em>prose</em>\.</p>\s*</figcaption>", text)
+    assert "../_static/front-dark.png" in text
     assert 'alt="Losses &quot;by&quot; label."' in text
     assert "../_static/labs/label_noise.dark.png" in text
     assert "_static/labs/loader.js" in text

@@ -7,6 +7,7 @@ import gzip
 import http.server
 import io
 import json
+import math
 import re
 import shutil
 import subprocess
@@ -29,9 +30,11 @@ LABS = {name: configs.load(name) for name in configs.names()}
 sync_api = pytest.importorskip("playwright.sync_api")
 DATA = "(lab => { const d = lab.data(); return {...d, result: JSON.stringify(d.result, (k, v) =>" \
     " typeof v === 'number' && !Number.isFinite(v) ? String(v) : v)}; })"  # fmt: skip
+SKIP = """l => { if (!l.asking) return false;
+    l.answer(); l.params = {...l.config.params}; l.set(); return true; }"""
 HTML = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>t</title>{head}
 <meta name="viewport" content="width=device-width"><script src="labs/loader.js" defer></script>
-</head><body>{before}<feature-lab id="{id}" model="{model}">
+</head><body>{before}<feature-lab id="{id}" model="{model}" source="abc v1">
 <script type="application/json">{config}</script><figure id="still">a still figure</figure>
 </feature-lab><p>after</p></body></html>"""
 
@@ -105,10 +108,12 @@ def page(browser: Any) -> Iterator[Any]:
 
 
 def settled(page: Any) -> dict[str, Any]:
-    """The data of the lab when its last run is done."""
+    """The data of the lab, its question skipped, when its last run is done."""
     page.wait_for_function(
         "(lab => lab && lab.runner && lab.data().done)(document.querySelector('feature-lab'))"
     )
+    if page.eval_on_selector("feature-lab", SKIP):
+        return settled(page)
     data = page.eval_on_selector("feature-lab", DATA)
     data["result"] = json.loads(data["result"])
     return data
@@ -132,7 +137,13 @@ def press(page: Any, slider: str, *keys: str) -> None:
 def stepped(lab: dict[str, Any]) -> dict[str, Any]:
     """The slider that arrows move: of the batch or its exponent, else any linear one."""
     order = {"n": 0, "kappa": 1, "d": 3, "steps": 3}
-    linear = [slider for slider in lab["sliders"] if "step" in slider]
+    start = lab.get("params", {})
+    linear = [
+        slider
+        for slider in lab["sliders"]
+        if "step" in slider
+        and start.get(slider["name"], math.inf) >= slider.get("min", 0) + 2 * slider["step"]
+    ]
     return min(linear, key=lambda slider: order.get(slider["name"], 2))
 
 
@@ -258,7 +269,12 @@ def test_the_csv_holds_the_curves(page: Any, site: Path) -> None:
     with page.expect_download() as download:
         page.get_by_role("button", name="Download CSV").click()
     assert download.value.suggested_filename == "label_noise.csv"
-    rows = list(csv.DictReader(io.StringIO(download.value.path().read_text())))
+    text = download.value.path().read_text().splitlines(keepends=True)
+    head = [line for line in text if line.startswith("#")]
+    assert f"seed = {data['params']['seed']}, " in head[1]
+    assert head[2].endswith("label_noise.html#label_noise\n")
+    assert "abc v1" in head[3]
+    rows = list(csv.DictReader(io.StringIO("".join(text[len(head) :]))))
     curves = data["result"]["curves"]
     assert [int(r["step"]) for r in rows] == data["result"]["times"]
     assert [float(r["loss_flipped"]) for r in rows] == curves["loss_flipped"]
@@ -343,7 +359,7 @@ def test_a_guided_state_is_one_click_and_the_run_before_stays(page: Any, site: P
     assert second["params"] == first["params"] | state["set"]
     assert button.get_attribute("aria-pressed") == "true"
     sync_api.expect(page.locator("feature-lab .guide")).to_have_text(state["says"])
-    assert page.locator("feature-lab path.ghost").count() == 5
+    assert page.locator("feature-lab path.ghost").count() == 4
     assert page.evaluate("""() => { const l = document.querySelector('feature-lab');
         return JSON.stringify(l.ghost.curves.loss); }""") == json.dumps(
         first["result"]["curves"]["loss"], separators=(",", ":")
@@ -353,6 +369,100 @@ def test_a_guided_state_is_one_click_and_the_run_before_stays(page: Any, site: P
     settled(page)
     assert button.get_attribute("aria-pressed") == "false"
     sync_api.expect(page.locator("feature-lab .guide")).to_be_empty()
+
+
+def test_a_prediction_by_keyboard_is_judged_by_the_records(page: Any, site: Path) -> None:
+    page.goto(f"file://{site}/benign_overfitting.html")
+    page.wait_for_function("document.querySelector('feature-lab').run?.done")
+    assert not page.locator("feature-lab .plots").is_visible()  # the picture would tell
+    question = LABS["benign_overfitting"]["predict"]
+    answers = page.get_by_role("group", name=question["ask"]).get_by_role("button")
+    assert answers.all_inner_texts() == [*(a["say"] for a in question["answers"]), "Show me"]
+    page.keyboard.press("Tab")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")  # the second, which is wrong
+    data = json.loads(page.eval_on_selector("feature-lab", f"l => JSON.stringify({DATA}(l))"))
+    assert data["params"] == LABS["benign_overfitting"]["params"] | question["set"]
+    assert json.loads(data["result"])["curves"]["test_error"][-1] < 0.1
+    verdict = page.locator("feature-lab .verdict")
+    sync_api.expect(verdict).to_contain_text("No: “almost never” is right. It errs on 0")
+    assert answers.nth(1).get_attribute("aria-pressed") == "true"
+    assert page.locator("feature-lab [data-right]").all_inner_texts() == ["almost never"]
+    focus = page.eval_on_selector("feature-lab", "l => l.shadowRoot.activeElement.name")
+    assert focus == "answer"
+    assert page.locator("feature-lab .plots").is_visible()
+    press(page, "n", "ArrowRight")  # another run: the verdict was on the one before
+    assert not verdict.is_visible()
+    page.goto(f"file://{site}/benign_overfitting.html?benign_overfitting=n:20")
+    page.wait_for_function("document.querySelector('feature-lab').run?.done")
+    assert page.locator("feature-lab .plots").is_visible()  # a link shows, it does not ask
+    assert not page.locator("feature-lab .ask").is_visible()
+
+
+@pytest.mark.parametrize("name", ["benign_overfitting", "decomposition", "staircase"])
+def test_the_scrubber_shows_the_records_of_its_moment(page: Any, site: Path, name: str) -> None:
+    page.goto(f"file://{site}/{name}.html")
+    data = settled(page)
+    times, curves = data["result"]["times"], data["result"]["curves"]
+    scrub = LABS[name]["scrub"]
+    slider = page.get_by_role("slider", name="Time of training")
+    assert page.locator("feature-lab path.now").count() == 0  # at the end nothing is marked
+    slider.focus()
+    page.keyboard.press("ArrowLeft")
+    assert page.locator("feature-lab path.now").count() == len(LABS[name]["plots"])
+    told = page.locator("feature-lab .inside .note").inner_text()
+    assert f"step {times[-2]} " in told
+    assert slider.get_attribute("aria-valuetext").split() == told.split()
+    box = page.locator("feature-lab .plot svg[role=img]").first.bounding_box()
+    page.mouse.move(box["x"] + box["width"] - 12, box["y"] + 60)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 52 + (box["width"] - 62) / 3, box["y"] + 60, steps=4)
+    page.mouse.up()
+    k = int(slider.input_value())
+    assert times[k] == pytest.approx(times[-1] / 3, rel=0.04)
+    shown = page.locator("feature-lab .inside svg[role=img]")
+    if name == "staircase":
+        sizes = shown.locator("circle").evaluate_all(
+            "all => all.map(c => [c.getAttribute('cx'), c.getAttribute('cy')].map(Number))"
+        )
+        (cx, cy), *dots = sizes  # fmt: skip
+        r = float(shown.locator("circle").first.get_attribute("r"))
+        points = zip(curves["first"][k], curves["second"][k], strict=True)
+        for (x, y), (first, second) in zip(dots, points, strict=True):
+            assert ((x - cx) / r, (cy - y) / r) == pytest.approx((first, second), abs=0.01)
+        return
+    tall = [float(r.get_attribute("height")) for r in shown.locator("rect").all()]
+    if name == "decomposition":
+        values = curves["gamma"][k] + curves["rho"][k]
+        top = max(values)
+        assert [t / max(tall) for t in tall] == pytest.approx([v / top for v in values], abs=0.01)
+        return
+    fresh = curves["fresh"][k]
+    assert len(tall) == 2 * 2 * len(fresh)
+    plus, minus = curves["signal_plus"][k], curves["signal_minus"][k]
+    wrong = sum(plus + z <= 0 for z in fresh) + sum(minus - z <= 0 for z in fresh)
+    assert f"{wrong} of 20 misread" in page.locator("feature-lab .inside ul").inner_text()
+    assert tall[1] / tall[0] == pytest.approx(abs(fresh[0] / plus), abs=0.05)
+    assert scrub["title"] in page.locator("feature-lab .inside").inner_text()
+    page.get_by_role("button", name="Play the training").click()
+    page.wait_for_function("k => document.querySelector('feature-lab').at > k", arg=(k + 2) / 60)
+
+
+def test_where_samples_are_the_axis_the_scrubber_counts_them(page: Any, site: Path) -> None:
+    page.goto(f"file://{site}/giant_step.html?giant_step=n:20000,d:100")
+    seen = settled(page)["result"]["curves"]["seen"]
+    read = "document.querySelector('feature-lab').$('.time output').textContent"
+    assert page.evaluate(read) == "n = 20000"
+    plot = page.locator("feature-lab .plot svg[role=img]").first
+    frame = "document.querySelector('feature-lab').frames[0].box"
+    plot.scroll_into_view_if_needed()
+    at, box = plot.bounding_box(), page.evaluate(frame)
+    middle = at["y"] + at["height"] / 3
+    page.mouse.click(at["x"] + box["left"] + box["width"] / 2, middle)  # half of a log axis
+    assert page.evaluate(read) == f"n = {seen[len(seen) // 2]:g}"
+    mark = page.get_by_text("n = dˡ", exact=True).evaluate("e => +e.getAttribute('x')")
+    share = math.log(100**2 / 4) / math.log(20000 / 4)
+    assert mark == pytest.approx(box["left"] + share * box["width"], abs=1)
 
 
 def test_without_scripts_the_figure_stays(browser: Any, site: Path) -> None:
@@ -541,6 +651,8 @@ async def _firefox(site: Path, profile: Path) -> list[dict[str, Any]]:
         for name in LABS:
             await ask("browsingContext.navigate", context=where,
                       url=f"file://{site}/{name}.html", wait="complete")  # fmt: skip
+            await done()
+            await read(f"({SKIP})(document.querySelector('feature-lab'))")
             await done()
             await read(
                 "document.querySelector('feature-lab').$('[name="

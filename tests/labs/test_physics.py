@@ -153,6 +153,7 @@ def by_package(params: Params, monkeypatch: pytest.MonkeyPatch) -> dict[str, lis
         "signal_minus": lambda s: alone(s, -1.0),
         "signal": effect,
         "spread": lambda s: fresh(s, noise, 1.0, q, 0.0).square().mean()[None].sqrt(),
+        "fresh": lambda s: fresh(s, noise, 1.0, q, 0.0)[None, :10],
         "gamma": lambda s: measure.gamma(s).flatten(1),
         "gamma_max": lambda s: measure.gamma(s).amax((1, 2)),
         "rho": of_own_class,
@@ -316,7 +317,7 @@ def bartlett(B: Tensor, chi: Tensor) -> np.ndarray:
     return np.tril(B.numpy(), -1) + np.diag(chi.numpy())
 
 
-def cosines(net: giant.Net, params: Params) -> dict[str, float]:
+def cosines(net: giant.Net, params: Params) -> dict[str, Any]:
     """What the lab shows of a network, by `giant` and `hermite`."""
     v, size = directions(params)
     across = np.array([-v[1], v[0], 0.0])
@@ -326,6 +327,7 @@ def cosines(net: giant.Net, params: Params) -> dict[str, float]:
     }
     stair = float(np.linalg.norm(hermite.conditional(target(params), v[:, None])))
     n = round(params["d"] ** params["kappa"])
+    rms |= dict(zip(("first", "second"), giant.overlaps(net).T[:2].tolist(), strict=True))
     return rms | {"linear": size, "stair": stair, "batch": n, "random": params["d"] ** -0.5}
 
 

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,7 +10,6 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from tests.site.site_pages import CHAPTERS, PAGES
-from tools.site import build
 
 Visit = Callable[..., tuple[Page, list[str]]]
 Address = Callable[[str, str], str]
@@ -33,6 +33,22 @@ HIDDEN_OVERFLOW = """() => [...document.querySelectorAll("body *")].filter((e) =
     if (["auto", "scroll", "hidden", "clip"].includes(getComputedStyle(up).overflowX)) return false;
   return true;
 }).map((e) => e.outerHTML.slice(0, 120))"""
+
+DEPTH = """() => {
+  const article = document.querySelector("article"), shown = (e) => e.checkVisibility();
+  const height = (e) => e.getBoundingClientRect().height;
+  const code = [...article.querySelectorAll(".cell_input")].filter(shown).map(height);
+  const first = article.querySelector(".cell_output figure, feature-lab");
+  return {
+    code: code.reduce((a, b) => a + b, 0) / height(article),
+    first: first.getBoundingClientRect().top + scrollY,
+    labels: [...article.querySelectorAll("details.hide summary p")].filter(shown)
+      .map((e) => e.textContent),
+  };
+}"""
+WIDE_CODE = """() => [...document.querySelectorAll("article .cell_input pre")]
+  .filter((e) => e.scrollWidth > e.clientWidth).map((e) => e.textContent.slice(0, 80))"""
+MOST_CODE, SCREEN = 0.25, 900
 
 PRINTED = """(box) => [...new Set([box, ...box.querySelectorAll("div, pre")].map((e) => {
   const style = getComputedStyle(e);
@@ -84,6 +100,8 @@ def test_axe_finds_nothing_serious(
     def opened(width: int) -> Page:
         page, _ = visit(address("file", name), width=width)
         page.evaluate("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
+        page.add_style_tag(content="* { content-visibility: visible !important; }")  # all is seen
+        page.evaluate("new Promise((done) => requestAnimationFrame(() => setTimeout(done, 50)))")
         page.evaluate(axe)
         return page
 
@@ -136,6 +154,53 @@ def test_a_first_visit_is_light(visit: Visit, server: str, name: str) -> None:
         size for url, size in sizes.items() if url.split("?")[0].endswith((".css", ".html"))
     )
     assert first < FIRST_PAINT, report
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_a_chapter_opens_with_its_theory(visit: Visit, address: Address, name: str) -> None:
+    """Little code, a figure or a lab soon, a label at each fold, no line wider than its box."""
+    page, faults = visit(address("file", name), width=1440)
+    seen = page.evaluate(DEPTH)
+    assert seen["code"] < MOST_CODE
+    assert seen["first"] < 1.5 * SCREEN
+    words = (
+        "parameters|set-up|plot’s code|check|experiment( and its (plot|check))?|exercise|solution"
+    )
+    assert not [label for label in seen["labels"] if not re.fullmatch(f"Show the ({words})", label)]
+    page.locator(".depth button[value=all]").click()
+    assert not page.locator("article details:not([open]):not(feature-lab *)").count()
+    for width in (1440, 1280):
+        page.set_viewport_size({"width": width, "height": SCREEN})
+        assert page.evaluate("document.documentElement.scrollWidth") == width
+        assert not page.evaluate(WIDE_CODE)
+    page.locator(".depth button[value=theory]").click()
+    assert page.evaluate(DEPTH)["labels"] == seen["labels"]
+    assert not faults
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_depth_is_kept_and_travels_in_the_link(
+    visit: Visit, address: Address, way: str
+) -> None:
+    """Across pages of one site, and to whoever opens the link; a claim's link opens its box."""
+    page, faults = visit(address(way, CHAPTERS[0]))
+    claim = page.locator("details.claim").nth(1)
+    name = claim.get_attribute("id")
+    page.goto(f"{address(way, CHAPTERS[0])}#{name}")
+    page.wait_for_function(f"document.getElementById('{name}').open")
+    assert page.locator("details.claim[open]").count() == 1
+    everything = page.locator(".depth button[value=all]")
+    everything.focus()
+    page.keyboard.press("Enter")
+    assert everything.get_attribute("aria-pressed") == "true"
+    shared = page.url
+    assert shared.endswith(f".html?depth=all#{name}")
+    page.goto(address(way, CHAPTERS[1]))
+    assert page.locator("details.hide[open]").count()
+    other, more = visit(shared)
+    assert other.locator("details.hide[open]").count()
+    assert 0 <= other.locator(f"[id='{name}']").evaluate("e => e.getBoundingClientRect().top") < 800
+    assert not faults + more
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -221,6 +286,9 @@ def test_a_page_reads_without_scripts(browser: Browser, site: Path, name: str) -
     assert page.locator(".katex").first.is_visible()
     assert page.locator(".twins img.only-light").first.is_visible()
     assert not page.locator(".twins img.only-dark").first.is_visible()
+    claim = page.locator("details.claim").first
+    assert claim.locator("summary").is_visible()
+    assert not claim.locator("dl").is_visible()
     context.close()
 
 
@@ -228,11 +296,11 @@ def test_a_page_reads_without_scripts(browser: Browser, site: Path, name: str) -
 def test_paper_is_light_and_unfolded(visit: Visit, address: Address, name: str) -> None:
     """A dark page prints light, with its folded parts; then all is as before."""
     page, _ = visit(address("file", name), scheme="dark")
-    unfolded = "document.querySelectorAll('details[open]').length"
+    unfolded = "document.querySelectorAll('details[open]:not(feature-lab *)').length"
     state = f"[document.documentElement.dataset.theme, {unfolded}]"
     folded = page.evaluate(state)
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
-    assert page.evaluate(state) == ["light", page.locator("details").count()]
+    assert page.evaluate(state) == ["light", page.locator("details:not(feature-lab *)").count()]
     page.emulate_media(media="print")
     assert page.locator("article h1 .section-number").is_visible()
     assert not page.locator("#jb-print-docs-body").is_visible()
@@ -246,8 +314,32 @@ def test_paper_is_light_and_unfolded(visit: Visit, address: Address, name: str) 
     assert page.evaluate(state) == folded
 
 
-def test_a_margin_note_without_headings_is_quiet(visit: Visit, tiny_book: Path) -> None:
+def test_a_figure_grows_and_a_phone_sees_its_narrow_form(visit: Visit, address: Address) -> None:
+    """By click and by Enter; Escape closes it and gives the focus back."""
+    page, faults = visit(address("file", CHAPTERS[-1]), width=390)
+    link = page.locator("a.enlarge.only-light").first
+    link.scroll_into_view_if_needed()
+    page.wait_for_function("document.querySelector('.twins img').currentSrc")
+    assert link.locator("img").evaluate("(i) => i.currentSrc").endswith(".light.png")
+    page.set_viewport_size({"width": 1280, "height": 800})
+    box = page.locator("dialog.enlarged")
+    for start in (link.click, lambda: link.press("Enter")):
+        start()
+        image = box.locator("img")
+        image.wait_for()
+        page.wait_for_function("document.querySelector('dialog.enlarged img').naturalWidth")
+        shown = image.bounding_box()
+        assert shown
+        assert shown["width"] > 900 or shown["height"] > 700
+        assert not image.evaluate("(i) => i.currentSrc").endswith(".light.png")
+        page.keyboard.press("Escape")
+        assert not box.is_visible()
+        assert link.evaluate("(e) => e === document.activeElement")
+    assert not faults
+
+
+def test_a_margin_note_without_headings_is_quiet(visit: Visit, built_book: Path) -> None:
     """The theme's script expects a list of contents; a page without headings has none."""
-    page, faults = visit((build(tiny_book) / "chapter.html").as_uri())
+    page, faults = visit((built_book / "_build/html/chapter.html").as_uri())
     assert page.locator("aside.margin").is_visible()
     assert not faults

@@ -1,10 +1,13 @@
 """Each guard of the site can fail: a tiny book builds, and each fault in it turns the build red."""
 
 import json
+import re
+import shutil
 from pathlib import Path
 
 import jsonschema
 import pytest
+from bs4 import BeautifulSoup
 from fontTools.ttLib import TTFont
 
 from tests.site import tiny_book as tiny
@@ -20,9 +23,9 @@ def spoil(root: Path, page: str, old: str, new: str) -> None:
     path.write_text(text.replace(old, new, 1))
 
 
-def test_a_sound_book_builds(tiny_book: Path) -> None:
+def test_a_sound_book_builds(built_book: Path) -> None:
     """The tiny book is green, so that what follows is red for its own reason."""
-    built = site.build(tiny_book)
+    built = built_book / "_build/html"
     html = (built / "chapter.html").read_text()
     assert 'class="katex"' in html
     assert html.count(f'alt="{tiny.ALT}"') == 2
@@ -33,44 +36,63 @@ def test_a_sound_book_builds(tiny_book: Path) -> None:
     assert all(text in front for text in ("tile-data tile-written", "tile-model tile-planned"))
     assert front.count('href="#work-kou2023"') == 2
     assert "only-dark" in html
+    table = (built / "figures/fig-a.csv").read_text().splitlines()
+    assert table[:3] == ["# figure fig-a", "# chapter chapter", "# seed = 0"]
+    assert table[3:] == ["# version v1", "# panel 1:", "panel,series,x,y,value"]
     assert "0.42" in html
     assert 'id="claim-tiny.one"' in html
     assert 'href="claims.html#tiny.one"' in html
     ledger = (built / "claims.html").read_text()
     assert 'id="tiny.one"' in ledger
-    assert all(text in ledger for text in ("above 0.7", "half of it (0.5)", "9, 20 runs"))
+    assert all(text in ledger for text in ("above 0.7", "half of it: 0.5", "9, 20 runs"))
     claims = json.loads((built / "claims.json").read_text())
     schema = json.loads((built / claims["$schema"]).read_text())
     jsonschema.Draft202012Validator.check_schema(schema)
     jsonschema.validate(claims, schema)
     assert [c["url"] for c in claims["claims"]] == ["chapter.html#claim-tiny.one", ""]
-    assert not list((tiny_book / "_build").glob("html.*"))
+    assert not list((built_book / "_build").glob("html.*"))
 
 
-def test_icon_fonts_keep_what_is_used(tiny_book: Path) -> None:
+def test_code_folds_under_a_label_that_says_what_is_inside(built_book: Path) -> None:
+    """Neighbours fold together up to what they show; stub and solution fold with what they say."""
+    html = BeautifulSoup((built_book / "_build/html/chapter.html").read_text(), "html.parser")
+    folds = [
+        (fold.select("summary p")[0].text, len(fold.select("pre")), fold.parent.select("figure"))
+        for fold in html.select("details.hide")
+    ]
+    assert [(words, blocks, len(figures)) for words, blocks, figures in folds] == [
+        ("Show the parameters", 1, 0),
+        ("Show the plot’s code", 2, 1),
+        ("Show the check", 1, 0),
+        ("Show the exercise", 2, 0),
+        ("Show the solution", 2, 0),
+    ]
+
+
+def test_icon_fonts_keep_what_is_used(built_book: Path) -> None:
     """Menu, search, download and colour mode are still drawn; two thousand others are gone."""
-    fonts = site.build(tiny_book) / "_static" / "vendor" / "fontawesome" / "webfonts"
+    fonts = built_book / "_build/html/_static/vendor/fontawesome/webfonts"
     kept = TTFont(fonts / "fa-solid-900.woff2").getBestCmap()
     assert {0xF0C9, 0xF002, 0xF019, 0xF042} <= kept.keys()
     assert (fonts / "fa-solid-900.woff2").stat().st_size < 20_000
 
 
-def test_the_committed_notebooks_give_the_same_pages(tiny_book: Path) -> None:
+def test_the_committed_notebooks_give_the_same_pages(tiny_book: Path, built_book: Path) -> None:
     """`make site` needs no run: it maps the committed notebook's outputs onto the source."""
-    from_run = (site.build(tiny_book) / "chapter.html").read_text()
+    from_run = (built_book / "_build/html/chapter.html").read_text()
     (tiny_book / "_build" / "executed" / "chapter.ipynb").unlink()
     assert (site.build(tiny_book, committed=True) / "chapter.html").read_text() == from_run
 
 
-def test_the_statistics_show_the_mutation_score(tiny_book: Path) -> None:
-    html = (site.build(tiny_book) / "statistics.html").read_text()
+def test_the_statistics_show_the_mutation_score(tiny_book: Path, built_book: Path) -> None:
+    html = (built_book / "_build/html/statistics.html").read_text()
     assert all(text in html for text in ("mutmut 3.8.1", "<p>0.909</p>", "<p>90</p>"))
     (tiny_book / "book/mutation.json").unlink()
     with pytest.raises(ToolError, match=r"book/mutation\.json is missing: run `make mutation`"):
         site.build(tiny_book)
 
 
-FAULTS = {
+WARNED = {
     "a missing file": ("index", "description.", "[](nowhere.md)", "nowhere"),
     "a missing section": ("index", "description.", "[x](chapter.md#nosuch)", "nosuch"),
     "an unknown label": ("index", "description.", "{ref}`nosuchlabel`", "nosuchlabel"),
@@ -95,6 +117,15 @@ FAULTS = {
         "Small.",
         r"book/chapter\.md:\d+: WARNING: figure fig-a: caption 'Small.'",
     ),
+    "a chapter without a timing": ("chapter", "{cpu}`chapter`", "{cpu}`other`", "make timings"),
+    "a box folded by a class": (
+        "index",
+        "description.",
+        "\n\n```{note}\n:class: dropdown\nx\n```",
+        r"\{dropdown\}",
+    ),
+}
+FATAL = {
     "an unknown count": ("index", "{count}`Planned`", "{count}`sheep`", "sheep"),
     "a card without a figure": ("map", 'figure = "fig-a"', 'figure = "fig-b"', "fig-b"),
     "a chapter that the map lacks": (
@@ -104,22 +135,30 @@ FAULTS = {
         "nobody|chapter",
     ),
     "a lever that is none": ("map", 'lever = "data"', 'lever = "luck"', "'luck'; allowed"),
-    "a chapter without a timing": ("chapter", "{cpu}`chapter`", "{cpu}`other`", "make timings"),
-    "a box folded by a class": (
-        "index",
-        "description.",
-        "\n\n```{note}\n:class: dropdown\nx\n```",
-        "{dropdown}",
-    ),
 }
 
 
-@pytest.mark.parametrize("fault", FAULTS)
-def test_a_fault_turns_the_build_red(tiny_book: Path, fault: str) -> None:
+def test_every_fault_is_told_and_keeps_the_old_site(built_book: Path, tmp_path: Path) -> None:
+    """Any warning is fatal, so that all can be told by one build; the last good site stays."""
+    root = tmp_path / "book"
+    shutil.copytree(built_book, root, symlinks=True)
+    before = (root / "_build/html/index.html").read_text()
+    for page, old, new, _ in WARNED.values():
+        spoil(root, page, old, new + (" description." if old == "description." else ""))
+    with pytest.raises(ToolError) as caught:
+        site.build(root)
+    told = [line for line in str(caught.value).splitlines() if re.search("WARNING|ERROR", line)]
+    for fault, (_, _, _, named) in WARNED.items():
+        assert any(re.search(named, line) for line in told), (fault, told)
+    assert (root / "_build/html/index.html").read_text() == before
+
+
+@pytest.mark.parametrize("fault", FATAL)
+def test_a_fault_ends_the_build(tiny_book: Path, fault: str) -> None:
     """The error names the fault, and no site is left that could pass for a new one."""
-    page, old, new, named = FAULTS[fault]
+    page, old, new, named = FATAL[fault]
     spoil(tiny_book, page, old, new)
-    with pytest.raises(ToolError, match=named.replace("{", r"\{")):
+    with pytest.raises(ToolError, match=named):
         site.build(tiny_book)
     assert not (tiny_book / "_build" / "html").exists()
 
@@ -138,22 +177,9 @@ def test_a_cache_miss_executes_nothing(tiny_book: Path) -> None:
         site.run_sphinx(tiny_book, tiny_book / "_build" / ".site")
 
 
-def test_a_failed_build_keeps_the_old_site(tiny_book: Path) -> None:
-    """The site of the last good build stands untouched."""
-    site.build(tiny_book)
-    before = (tiny_book / "_build" / "html" / "index.html").read_text()
-    spoil(tiny_book, "index", "description.", "{ref}`nosuchlabel`")
-    with pytest.raises(ToolError):
-        site.build(tiny_book)
-    assert (tiny_book / "_build" / "html" / "index.html").read_text() == before
-
-
-def test_no_button_while_the_address_is_unknown(
-    tiny_book: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_button_while_the_address_is_unknown(built_book: Path) -> None:
     """No page names Colab or GitHub in its buttons."""
-    monkeypatch.delenv("GITHUB_REPOSITORY", raising=False)
-    for page in site.build(tiny_book).glob("*.html"):
+    for page in (built_book / "_build/html").glob("*.html"):
         assert "colab" not in page.read_text().lower(), page.name
         assert "source-repository-button" not in page.read_text(), page.name
 

@@ -3,6 +3,7 @@
 import base64
 import io
 import json
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -131,6 +132,8 @@ By inspection once more.
 ```
 
 ```{{code-cell}} ipython3
+:tags: [hide-input]
+
 glue("value", 0.42)
 ```
 
@@ -142,11 +145,14 @@ mystnb:
     caption: A caption with $a$ and words enough to say what is meant.
   image:
     alt: {ALT}
+tags: [hide-input]
 ---
 show(draw)
 ```
 
 ```{{code-cell}} ipython3
+:tags: [hide-input]
+
 claim("tiny.one")
 ```
 
@@ -195,16 +201,24 @@ def exercise(passed: bool) -> list[Any]:
     return output({"text/plain": "checked", EXERCISE: {"id": "tiny.x", "passed": passed}})
 
 
+def forms() -> dict[str, Any]:
+    """What a figure's output has beside its light picture."""
+    table = base64.b64encode(zlib.compress(b"# panel 1:\npanel,series,x,y,value\n")).decode()
+    own = {"dark": png(50), "light-narrow": png(210), "dark-narrow": png(60), "data": table}
+    return {"fltutils": own, "image/png": {"width": 20, "height": 15}}
+
+
 def outputs() -> list[list[Any]]:
     """What each code cell of the chapter has displayed."""
     record = {"id": "tiny.one", "predicted": "1", "measured": "0.9 ± 0.1", "margin": 9.0}
     record |= {"bound": "above 0.7", "seeds": 20, "verdict": "holds", "kind": "theorem"}
     record["rivals"] = [{"name": "half of it", "value": 0.5, "margin": 8.0, "excluded": True}]
-    box = '<div class="claim holds" id="claim-tiny.one"><p><strong>✓ holds</strong></p></div>'
+    box = '<details class="claim holds" id="claim-tiny.one" style="margin:0"><summary>✓</summary>'
+    box += '<dl style="margin:0"><div><dt>claim</dt><dd>tiny.one</dd></div></dl></details>'
     return [
         [],
         output({GLUE + "text/plain": "'0.42'"}, scrapbook={"name": "value", "mime_prefix": GLUE}),
-        output({"image/png": png(200), "text/plain": "<Figure>"}, fltutils={"dark": png(50)}),
+        output({"image/png": png(200), "text/plain": "<Figure>"}, **forms()),
         output({"text/plain": "tiny.one: HOLDS", "text/html": box, CLAIM: record}),
         exercise(False),
         exercise(True),

@@ -2,6 +2,7 @@
 
 import base64
 import io
+import zlib
 from typing import Any
 
 import nbformat
@@ -58,9 +59,10 @@ def test_another_size_or_no_picture_is_seen(other: str) -> None:
     assert not alike(drawn(), other)
 
 
-def shown(light: str, dark: str) -> dict[str, Any]:
+def shown(light: str, dark: str, table: str = "1,a,1,0.3333,\n") -> dict[str, Any]:
     """What a cell with a figure puts out."""
-    data, metadata = {"image/png": light}, {"fltutils": {"dark": dark}}
+    packed = base64.b64encode(zlib.compress(table.encode())).decode()
+    data, metadata = {"image/png": light}, {"fltutils": {"dark": dark, "data": packed}}
     return nbformat.v4.new_output("display_data", data=data, metadata=metadata)
 
 
@@ -68,9 +70,12 @@ def shown(light: str, dark: str) -> dict[str, Any]:
     ("found", "told"),
     [
         ([shown("light", "dark")], []),
+        ([shown("light", "dark", "1,a,1,0.3334,\n")], []),
+        ([shown("light", "dark", "1,a,1,0.335,\n")], ["the numbers of the picture differ"]),
+        ([shown("light", "dark", "1,b,1,0.3333,\n")], ["the numbers of the picture differ"]),
         ([shown("other", "dark")], ["the picture shows something else"]),
-        ([shown("light", "other")], ["the dark twin of the picture shows something else"]),
-        ([], ["stored pictures and dark twins: 2, of this run: 0"]),
+        ([shown("light", "other")], ["the dark form of the picture shows something else"]),
+        ([], ["stored pictures in all forms: 2, of this run: 0"]),
     ],
 )
 def test_each_fault_of_a_picture_is_told(found: list[dict[str, Any]], told: list[str]) -> None:

@@ -91,7 +91,7 @@ FORMS = [
     (
         ":::::{grid} 2\n:gutter: 2\n\n::::{grid-item-card} One\n:link: tides\n:link-type: doc\n"
         "Text.\n::::\n:::::",
-        "**[One](tides.ipynb)**\n\nText.",
+        "**One**\n\nText.",
     ),
     (
         ":::{list-table} Sizes\n:header-rows: 1\n\n* - a\n  - $\\SNR$\n* - 1\n  - 2\n:::",
@@ -103,11 +103,11 @@ FORMS = [
     ("```python\n{ref}`kept` = $\\SNR$\n```", "```python\n{ref}`kept` = $\\SNR$\n```"),
     ("`{ref}` and `$\\SNR$` stay", "`{ref}` and `$\\SNR$` stay"),
     ("- a\n\n  $$\n  \\SNR\n  $$\n\n  b", "- a\n\n  $$\n  \\mathrm{SNR}\n  $$\n\n  b"),
-    ("See {ref}`waves`, {doc}`tides`.", "See Waves, [Tides](tides.ipynb)."),
-    ("See [there](tides.md) and [here](#waves).", "See [there](tides.ipynb) and here."),
+    ("See {ref}`waves`, {doc}`tides`.", "See Waves, Tides."),
+    ("See [there](tides.md) and [here](#waves).", "See there and here."),
     ("{cite:p}`kou2023`.", "([Kou et al., 2023](https://arxiv.org/abs/2303.04145))."),
     ("```{raw} html\n<hr>\n```", "*The website shows an interactive part here.*"),
-    (":::{lab} x\n:alt: y\n:::", plain.WEBSITE["lab"]),
+    (":::{lab} x\n:alt: y\n:::", plain.LAB.format("A pond", "the book’s website")),
     ("Word[^a].\n\n[^a]: A note.", "Word<sup>1</sup>.\n\n<sup>1</sup>  A note."),
     ("{numref}`Fig. %s <fig-waves>` costs \\$5", "Fig. 1 costs \\$5"),
     ("% a comment\nText", "Text"),
@@ -119,6 +119,8 @@ def forms(executed_once: Path, tmp_path_factory: pytest.TempPathFactory) -> list
     """What every form becomes, all of them on one page."""
     root = tmp_path_factory.mktemp("forms")
     shutil.copytree(executed_once, root, dirs_exist_ok=True)
+    (root / "book/labs").mkdir()
+    (root / "book/labs/x.json").write_text('{"title": "A pond"}')
     insert(root, (myst for myst, _ in FORMS))
     rerun(root)
     portable.write(root, ["waves"])
@@ -345,13 +347,21 @@ def test_a_missing_notebook_is_told(built: Path) -> None:
         portable.check(built, NAMES)
 
 
-def test_the_address_alone_may_differ(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_address_alone_may_differ(
+    built: Path, edit: Edit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    edit("book/waves.md", "A promise", "See [tides](tides.md). A promise")
+    portable.write(built, NAMES)
+    assert "See tides. A promise" in prose(built)
     monkeypatch.setenv("GITHUB_REPOSITORY", "someone/book")
     monkeypatch.setenv("GITHUB_SHA", "abc123")
     portable.check(built, NAMES)
     portable.write(built, NAMES)
-    address = "git+https://github.com/someone/book@abc123"
-    assert address in (built / "book/waves.ipynb").read_text()
+    monkeypatch.setenv("GITHUB_REPOSITORY", "another/fork")
+    portable.check(built, NAMES)
+    text = (built / "book/waves.ipynb").read_text()
+    assert "git+https://github.com/someone/book@abc123" in text
+    assert "See [tides](https://someone.github.io/book/tides.html). A promise" in text
 
 
 def test_published_notebooks_know_their_address_and_lead_somewhere(
@@ -365,23 +375,19 @@ def test_published_notebooks_know_their_address_and_lead_somewhere(
     publish.publish(built, tmp_path / "out")
     text = (tmp_path / "out/book/waves.ipynb").read_text()
     assert "git+https://github.com/someone/book@abc" in text
-    assert "google.com/github/someone/book/blob/published/book/tides.ipynb)" in text
-    assert "(https://github.com/someone/book/blob/abc/book/index.md)" in text
+    assert "See [tides](https://someone.github.io/book/tides.html)" in text
+    assert "and [this](https://someone.github.io/book/index.html)" in text
     assert "(https://arxiv.org/abs/2303.04145)" in text
 
 
 @pytest.mark.parametrize(
     ("link", "goal"),
     [
-        (
-            "[a](b.ipynb)",
-            "https://colab.research.google.com/github/o/n/blob/published/book/b.ipynb",
-        ),
-        ("[a](b.md)", "https://github.com/o/n/blob/abc/book/b.md"),
+        ("[a](b.csv)", "https://github.com/o/n/blob/abc/book/b.csv"),
         ("![a](b.png)", "https://raw.githubusercontent.com/o/n/abc/book/b.png"),
         ("[a](https://c.d/e)", "https://c.d/e"),
         ("[a](#b)", "#b"),
     ],
 )
-def test_a_published_link_leads_to_colab_github_or_the_picture(link: str, goal: str) -> None:
+def test_a_published_link_leads_to_github_or_the_picture(link: str, goal: str) -> None:
     assert publish.absolute(f"{link}.", "o/n", "abc").endswith(f"[a]({goal}).")

@@ -47,9 +47,10 @@ SLIDER = record(
     {"name": TEXT, "label": TEXT, "min": NUMBER, "max": TOP},
     step=NUMBER, scale=LOG, integer=YES, positions=WHOLE, unit=TEXT, marks=many(MARK),
 )  # fmt: skip
+ALONG = record({"key": TEXT, "label": TEXT}, scale=LOG, mark=record({"key": TEXT, "label": TEXT}))
 PLOT = record(
     {"title": TEXT, "curves": many(CURVE)},
-    scale=LOG, min=NUMBER, max=NUMBER, levels=many(MARK), group=TEXT,
+    scale=LOG, min=NUMBER, max=NUMBER, levels=many(MARK), group=TEXT, x=ALONG,
 )  # fmt: skip
 X = record({"name": TEXT, "label": TEXT, "min": NUMBER, "max": NUMBER, "cells": WHOLE},
            scale=LOG, integer=YES)  # fmt: skip
@@ -57,11 +58,19 @@ Y = record({"name": TEXT, "label": TEXT, "around": NUMBER, "cells": WHOLE}, inte
 PHASE = record({"title": TEXT, "show": TEXT, "top": NUMBER, "x": X, "y": Y})
 SWITCH = record({"key": TEXT, "at": NUMBER, "label": TEXT, "on": many(TEXT)}, **{"except": TEXT})
 CASES = many(record({"say": TEXT}, **{"if": TEXT}))
+SENTENCE = many({"oneOf": [TEXT, CASES]})
 PARAMS = {"type": "object", "additionalProperties": NUMBER}
+PREDICT = record(
+    {"ask": TEXT, "answers": CASES | {"minItems": 2, "maxItems": 4}, "why": SENTENCE}, set=PARAMS
+)
+SHOWN = {"bars": "vv", "samples": "nnv", "disc": "vv"}  # of each kind, numbers and vectors
+SCRUB = record({"title": TEXT, "show": {"enum": list(SHOWN)}, "curves": many(CURVE),
+                "sentence": SENTENCE})  # fmt: skip
 LAB = record(
     {"model": {"enum": list(MODELS)}, "title": TEXT, "params": PARAMS, "sliders": many(SLIDER),
-     "sentence": many({"oneOf": [TEXT, CASES]}), "plots": many(PLOT)},
-    phase=PHASE, switch=SWITCH, states=many(record({"label": TEXT, "says": TEXT, "set": PARAMS})),
+     "sentence": SENTENCE, "plots": many(PLOT)},
+    phase=PHASE, switch=SWITCH, predict=PREDICT, scrub=SCRUB, picture=TEXT,
+    states=many(record({"label": TEXT, "says": TEXT, "set": PARAMS})),
 )  # fmt: skip
 LAB["dependentRequired"] = {"phase": ["switch"]}
 
@@ -74,6 +83,13 @@ def load(name: str) -> dict[str, Any]:
     config: dict[str, Any] = readers.read_json(path)
     check(name, config)
     return config
+
+
+def pictures(name: str, config: dict[str, Any]) -> dict[str, str]:
+    """Where a lab's figure lies under _assets, by theme: its own, or a picture of the book."""
+    if picture := config.get("picture"):
+        return {theme: f"{picture}-{theme}.png" for theme in ("light", "dark")}
+    return {"light": f"labs/{name}.png", "dark": f"labs/{name}.dark.png"}
 
 
 def names() -> list[str]:
@@ -123,7 +139,8 @@ def check(name: str, config: dict[str, Any]) -> None:
             raise readers.fault(
                 path, 0, f"sliders: {slider['name']} = {value} is outside its range"
             )
-        for state in config.get("states", []):
+        guess = {"label": "predict", "set": config.get("predict", {}).get("set", {})}
+        for state in (*config.get("states", []), guess):
             known("states", state["set"], params)
             top = limit(slider, params | state["set"])
             if not slider["min"] <= (params | state["set"])[slider["name"]] <= top:
@@ -135,7 +152,24 @@ def check(name: str, config: dict[str, Any]) -> None:
     for plot in config["plots"]:
         for curve in plot["curves"]:
             known("plots", [curve["key"], *curve.get("where", [])[:1]], curves)
-    known("sentence", words(path, config["sentence"]), numbers)
+        if along := plot.get("x"):
+            known("plots", [along["key"], along.get("mark", along)["key"]], curves)
+    known("sentence", words(path, config["sentence"]), numbers | {"step"})
+    if predict := config.get("predict"):
+        known("predict", words(path, [predict["answers"], *predict["why"]]), numbers | {"step"})
+        if [k for k, a in enumerate(predict["answers"], 1) if "if" not in a] != [
+            len(predict["answers"])
+        ]:
+            raise readers.fault(path, 0, "predict: every answer but the last needs its condition")
+    if scrub := config.get("scrub"):
+        known("scrub", [curve["key"] for curve in scrub["curves"]], curves)
+        known("scrub", words(path, scrub["sentence"]), numbers | {"step"})
+        drawn = [curves[curve["key"]][0] for curve in scrub["curves"]]
+        kinds = "".join("v" if isinstance(value, list) else "n" for value in drawn)
+        if kinds != SHOWN[scrub["show"]]:
+            raise readers.fault(
+                path, 0, f"scrub: {scrub['show']} shows {SHOWN[scrub['show']]} (number or vector)"
+            )
     if phase := config.get("phase"):
         known("phase", [phase["x"]["name"], phase["y"]["name"]], params)
         known("phase", [phase["show"]], numbers)

@@ -81,7 +81,7 @@ def cosines(
 ) -> dict[str, Tensor]:  # fmt: skip
     """Root mean square cosines along v* = (l1, l2), across it, and with the third direction.
 
-    Without a linear part v* is the first direction.
+    Without a linear part v* is the first direction. Those of each neuron with w*_1 and w*_2.
 
     Given <v*, x> the target is linear in the direction across with slope
     `stair` = 2 (s2 - s1) v1 v2 + c (v1^2 - v2^2): that is what a second step can learn.
@@ -96,6 +96,8 @@ def cosines(
         "along": torch.sqrt((along * along).mean()),
         "across": torch.sqrt((across * across).mean()),
         "third": torch.sqrt((m[:, 2] * m[:, 2]).mean()),
+        "first": 1 * m[:, 0],
+        "second": 1 * m[:, 1],
         "random": 1 / torch.sqrt(d),
         "linear": size,
         "stair": torch.abs(2 * (square2 - square1) * v1 * v2 + cross * (v1 * v1 - v2 * v2)),

@@ -113,7 +113,8 @@ def look(
 ) -> dict[str, Tensor]:  # fmt: skip
     """gamma, rho, losses and errors by `measure`; fresh noise is drawn as E.
 
-    The signal has won where its part of y f exceeds the spread of the noise's part on fresh data.
+    The signal has won where its part of y f exceeds the spread of the noise's part on fresh data;
+    fresh is that part of f on ten samples.
     """
     data = batch(X, W0, y, y_obs, sigma)._replace(A0=A0.flatten(0, 1)[None], G=G[None])
     s = State((C[None],), y, data)
@@ -143,6 +144,7 @@ def look(
         "signal_plus": 1 * signal[0, 0],
         "signal_minus": -signal[0, 1],
         "spread": noise.square().mean().sqrt(),
+        "fresh": 1 * noise[0, :10],
         "gamma": gamma,
         "gamma_max": gamma.amax(),
         "rho": rho.amax(0),

@@ -3,7 +3,8 @@
     trace     make_fx(symbolic) gives the ATen graph of the step, for all sizes at once
     values    each node becomes a Value (ops.py): a shape, and the tree of its entry at an index
     views     are index arithmetic; element-wise ops are trees that fuse into their consumer
-    buffers   reductions, products and whatever is read twice are loops that fill a Float64Array
+    buffers   reductions, products and whatever is read twice are loops that fill a Float64Array;
+              a number is a variable; what has been computed once is not computed again
     loops     (loops.py) compute index bases and invariants in the outermost loop that knows them
 
 An op outside the tables of ops.py fails the build, with its name and the line it came from. A
@@ -31,9 +32,10 @@ from .ops import Expr, Index, Tree, UnsupportedError, Value, broadcast, linear, 
 
 Step = Callable[..., dict[str, torch.Tensor]]
 ZERO = sympy.S.Zero
+LOCAL = re.compile(r"\b([ait])_\d+\b")  # variables of one block
 # Names that an argument or a size cannot have in JavaScript: keywords, and what kernels use.
 TAKEN = re.compile(
-    r"[abit]_\d+|rt|own|arguments|case|catch|const|debugger|default|delete|do|enum|eval|export"
+    r"[abist]_?\d+|rt|own|arguments|case|catch|const|debugger|default|delete|do|enum|eval|export"
     r"|extends|function|implements|instanceof|interface|let|new|package|private|protected|public"
     r"|static|super|switch|this|throw|typeof|var|void"
 )
@@ -46,6 +48,7 @@ class Compiler:
         self.symbols = symbols  # torch's name of a size -> ours
         self.lines: list[str] = []
         self.buffers: dict[str, Index] = {}
+        self.made: dict[tuple[str, ...], str] = {}  # what a block computes -> where it is
         self.returned: set[str] = set()
         self.count = 0
         self.values: dict[torch.fx.Node, Any] = {}
@@ -61,12 +64,21 @@ class Compiler:
         return f"{letter}_{self.count}"
 
     def buffer(self, shape: Index) -> str:
-        name = self.fresh("b")
+        """A name for an array, or for a number."""
+        name = self.fresh("b" if shape else "s")
         self.buffers[name] = shape
         return name
 
-    def emit(self, lines: Iterable[str]) -> None:
-        self.lines += ["{", *("  " + s for s in lines), "}"]
+    def emit(self, name: str, lines: Sequence[str], again: bool = False) -> Value:
+        """Lines that fill a buffer, unless another holds the same; what it holds."""
+        shape, lines = self.buffers[name], local(lines)
+        key = (str(shape), *(re.sub(rf"\b{name}\b", "", s) for s in lines))
+        if key in self.made and not again:
+            del self.buffers[name]
+            return self.load(self.made[key], shape)
+        self.made.setdefault(key, name)
+        self.lines += lines if len(lines) == 1 else ["{", *("  " + s for s in lines), "}"]
+        return self.load(name, shape)
 
     def nest(self, shape: Index) -> tuple[Nest, Index]:
         """Loops over a shape, and the index they run over; an axis of size 1 has no loop."""
@@ -75,15 +87,16 @@ class Compiler:
         return nest, tuple(ZERO if n == 1 else next(free) for n in shape)
 
     def load(self, name: str, shape: Index) -> Value:
+        if not self.buffers.get(name, True):
+            return _number(name)
         return Value(shape, lambda i: ("load", name, linear(i, shape)))
 
-    def materialise(self, x: Value) -> Value:
+    def materialise(self, x: Value, again: bool = False) -> Value:
         """Fill a buffer with x."""
         name = self.buffer(x.shape)
         nest, i = self.nest(x.shape)
         js, where = nest.js(x.at(i))[0], nest.index(linear(i, x.shape))[0]
-        self.emit(nest.lines(f"{name}[{where}] = {js};"))
-        return self.load(name, x.shape)
+        return self.emit(name, nest.lines(f"{place(name, where, x.shape)} = {js};"), again)
 
     def probe(self, x: Value) -> tuple[str, Expr, list[Expr]] | None:
         """(buffer, offset, strides) if x is nothing but a strided view of a buffer."""
@@ -143,9 +156,8 @@ class Compiler:
         acc, name = self.fresh("a"), self.buffer(shape)
         add = f"{acc} += {js};" if how == "+" else f"{acc} = Math.{how}({acc}, {js});"
         kept = sum(x.shape[d] != 1 for d in keep)
-        store = f"{name}[{where}] = {acc}{total};"
-        self.emit(nest.lines(add, f"let {acc} = {start};", store, kept))
-        return self.load(name, shape)
+        store = f"{place(name, where, shape)} = {acc}{total};"
+        return self.emit(name, nest.lines(add, f"let {acc} = {start};", store, kept))
 
     def product(self, a: Value, b: Value, shape: Index) -> Value:
         """sum_k a[.., i, k] b[.., k, j]; without the loop over k if it has one term."""
@@ -160,8 +172,7 @@ class Compiler:
         m, n, p = (text(e) for e in (shape[-2], shape[-1], a.shape[-1]))
         step = [text(e) for e in (*sa[-2:], *sb[-2:])]
         call = (name, at[0], m, n, p, A, at[1], *step[:2], B, at[2], *step[2:])
-        self.emit(nest.lines(f"rt.mm({', '.join(call)});"))
-        return self.load(name, shape)
+        return self.emit(name, nest.lines(f"rt.mm({', '.join(call)});"))
 
     def products(self, op: str, args: Sequence[Any], shape: Index, **scale: Any) -> Value:
         if op in ("addmm", "baddbmm"):
@@ -177,11 +188,13 @@ class Compiler:
         return self.reshape(self.product(a, b, full), shape)
 
     def own(self, x: Value) -> str:
-        """A whole buffer that holds x and nothing else: what a kernel returns."""
+        """A number, or a whole buffer that holds x and nothing else: what a kernel returns."""
+        if not x.shape:
+            return self.materialise(x).at(())[1]
         name, start, steps = self.probe(x) or ("", 0, [])
         free = self.buffers.get(name) == x.shape and name not in self.returned
         if not (free and start == 0 and whole(x.shape, steps)):
-            name = self.strided(self.materialise(x))[0]
+            name = self.strided(self.materialise(x, again=True))[0]
         self.returned.add(name)
         return name
 
@@ -203,8 +216,16 @@ class Compiler:
                 raise UnsupportedError("one matrix only")
             name, n = self.buffer(args[0].shape), text(args[0].shape[-1])
             A, start, (*_, i, j) = self.strided(args[0])
-            self.emit([f"rt.cholesky({name}, {n}, {A}, {text(start)}, {text(i)}, {text(j)});"])
-            return self.load(name, args[0].shape), None
+            call = f"rt.cholesky({name}, {n}, {A}, {text(start)}, {text(i)}, {text(j)});"
+            return self.emit(name, [call]), None
+        if op == "cholesky_solve":
+            (b, L, *upper), n = args, text(args[1].shape[-1])
+            if any(upper) or kw.get("upper") or b.shape[1:] != (1,):
+                raise UnsupportedError("one column and a lower triangle only")
+            name = self.buffer(b.shape)
+            (A, a0, (ai, aj)), (B, b0, (bi, _)) = self.strided(L), self.strided(b)
+            at = ", ".join(text(e) for e in (a0, ai, aj)), ", ".join(text(e) for e in (b0, bi))
+            return self.emit(name, [f"rt.solve({name}, {n}, {A}, {at[0]}, {B}, {at[1]});"])
         if not isinstance(val, torch.Tensor) or val.dtype not in ops.KINDS:
             raise UnsupportedError(f"{getattr(val, 'dtype', val)}: only float64, int64 and bool")
         shape = tuple(self.size(n) for n in val.shape)
@@ -236,6 +257,22 @@ class Compiler:
         squared = op == "pow" and args[1] in (2, 3) and not isinstance(args[1], Value)
         js = " * ".join(["{0}"] * int(args[1])) if squared else ops.POINTWISE[op]
         return self.pointwise(js, args[:1] if squared else args, shape)
+
+
+def local(lines: Sequence[str]) -> list[str]:
+    """The lines of a block, its variables numbered from 1: equal blocks have equal text."""
+    names: dict[str, str] = {}
+
+    def short(m: re.Match[str]) -> str:
+        known = sum(name.startswith(m[1]) for name in names)
+        return names.setdefault(m[0], f"{m[1]}_{known + 1}")
+
+    return [LOCAL.sub(short, line) for line in lines]
+
+
+def place(name: str, where: str, shape: Index) -> str:
+    """Where an entry stands: in an array, or it is a number."""
+    return f"{name}[{where}]" if shape else name
 
 
 def whole(shape: Index, steps: Sequence[Expr]) -> bool:
@@ -356,19 +393,24 @@ def compile_step(fn: Step, shapes: Mapping[str, str], sizes: Mapping[str, int]) 
 
 def _kernel(name: str, labels: Mapping[str, list[str]], sizes: Sequence[str],
             checks: Iterable[str], c: Compiler, outs: Mapping[str, str]) -> str:  # fmt: skip
-    """The text of a kernel: its sizes are checked and its buffers made once."""
+    """The text of a kernel: what it checks, the lengths of its inputs and of its buffers; its body.
+
+    The engine makes the buffers once, and checks that sizes are 2 or more (1 is another case).
+    """
     pick = f"{{ {', '.join(sizes)} }}"
-    asked = [*checks, *(f"{s} >= 2" for s in sizes)]  # torch treats the size 1 as another case
-    check = [f'rt.check("{name}: {e}", {e});' for e in dict.fromkeys(asked)]
-    make = [f"{b}: new Float64Array({text(sympy.prod(s))})," for b, s in c.buffers.items()]
-    arrays = [a for a in labels if labels[a]]
-    own = ", ".join(outs.values())
-    body = [f"const own = [{own}];"]
-    body += [f"{a} = rt.input({a}, {' * '.join(labels[a])}, own);" for a in arrays]
-    result = ", ".join(f"{k}: {b}" + ("" if c.buffers[b] else "[0]") for k, b in outs.items())
+    check = [f'rt.check("{name}: {e}", {e});' for e in dict.fromkeys(checks)]
+    order = {b: f"b_{k}" for k, b in enumerate((b for b, s in c.buffers.items() if s), 1)}
+    order |= {b: f"s_{k}" for k, b in enumerate((b for b, s in c.buffers.items() if not s), 1)}
+    made = [text(sympy.prod(s)) for s in c.buffers.values() if s]
+    numbers = [b for b, s in c.buffers.items() if not s]
+    asked = [" * ".join(shape) or "0" for shape in labels.values()]
+    body = [f"let {', '.join(numbers)};"] if numbers else []
+    body += [*c.lines, f"return {{ {', '.join(f'{k}: {b}' for k, b in outs.items())} }};"]
+    body = [re.sub(r"\b[bs]_\d+\b", lambda m: order.get(m[0], m[0]), s) for s in body]
     return "\n".join([
         f'kernel("{name}", {json.dumps(list(labels))}, function (rt, {pick}) {{',
-        *("  " + s for s in check), "  return {", *("    " + s for s in make), "  };",
-        f"}}, function (rt, {pick}, {{ {', '.join(c.buffers)} }}, {', '.join(labels)}) {{",
-        *("  " + s for s in (*body, *c.lines)), f"  return {{ {result} }};", "});", "",
+        *("  " + s for s in check), f"  return [[{', '.join(asked)}], [{', '.join(made)}]];",
+        f"}}, function (rt, {pick}, [{', '.join(v for v in order.values() if v[0] == 'b')}], "
+        f"{', '.join(labels)}) {{",
+        *("  " + s for s in body), "});", "",
     ])  # fmt: skip

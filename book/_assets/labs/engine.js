@@ -63,6 +63,18 @@ function FeatureLabEngine() {
           o[i * n + j] = i === j ? Math.sqrt(s) : s / o[j * n + j];
         }
     },
+    // o with L L' o = b, for L lower triangular (n, n).
+    solve(o, n, a, a0, ai, aj, b, b0, bi) {
+      for (let i = 0; i < n; i++) {
+        let s = b[b0 + i * bi];
+        for (let k = 0; k < i; k++) s -= a[a0 + i * ai + k * aj] * o[k];
+        o[i] = s / a[a0 + i * (ai + aj)];
+      }
+      for (let i = n - 1; i >= 0; i--) {
+        for (let k = i + 1; k < n; k++) o[i] -= a[a0 + k * ai + i * aj] * o[k];
+        o[i] /= a[a0 + i * (ai + aj)];
+      }
+    },
   };
 
   // Random numbers: sfc32, one stream for each array, so that no array depends on another's size.
@@ -132,7 +144,16 @@ function FeatureLabEngine() {
   // A model: its description, and its kernels as functions of the sizes.
   function model(name, spec, define) {
     const kernels = {};
-    define((kernel, inputs, buffers, run) => (kernels[kernel] = { inputs, buffers, run }));
+    define((kernel, inputs, plan, run) => (kernels[kernel] = {
+      inputs,
+      buffers(rt, sizes) {
+        for (const s in sizes) rt.check(`${kernel}: ${s} >= 2`, sizes[s] >= 2);
+        const [asked, made] = plan(rt, sizes);
+        return { asked, own: made.map((length) => new Float64Array(length)) };
+      },
+      run: (rt, sizes, { asked, own }, ...given) =>
+        run(rt, sizes, own, ...given.map((a, k) => (asked[k] ? rt.input(a, asked[k], own) : a))),
+    }));
     return { name, spec, kernels };
   }
 
@@ -196,10 +217,10 @@ function FeatureLabEngine() {
     }
   }
 
-  // The numbers at the end of a run.
-  function ends({ values, curves }, params) {
-    const last = {};
-    for (const k in curves) if (!Array.isArray(curves[k][0])) last[k] = curves[k][curves[k].length - 1];
+  // The numbers at a record of a run, or at its end.
+  function ends({ values, curves, times }, params, at = times.length - 1) {
+    const last = { step: times[at] };
+    for (const k in curves) if (!Array.isArray(curves[k][0])) last[k] = curves[k][at];
     return { ...values, ...last, ...params };
   }
 

@@ -62,13 +62,17 @@
     };
     const x = scale(X, left, width - right), y = scale(Y, height - bottom, top);
     let svg = "";
+    let used = -9999;
+    const free = (from, to) => from > used && ((used = to), true);
     for (const v of ticks(Y.lo, Y.hi, Y.log, 5))
       svg += `<path d="M${left} ${y(v).toFixed(1)}H${width - right}" stroke="var(--line)"/>` +
         `<text x="${left - 6}" y="${(y(v) + 4).toFixed(1)}" text-anchor="end">${format(v, 2)}</text>`;
-    for (const v of ticks(X.lo, X.hi, X.log, Math.max(2, Math.floor(width / 80)), X.whole))
-      svg += `<text x="${x(v).toFixed(1)}" y="${height - bottom + 16}" text-anchor="middle">${format(v, 2)}</text>`;
+    for (const v of X.bare ? [] : ticks(X.lo, X.hi, X.log, Math.max(2, Math.floor(width / 80)), X.whole)) {
+      const text = format(v, 2), half = 3.5 * text.length + 3;
+      if (free(x(v) - half, x(v) + half)) svg += `<text x="${x(v).toFixed(1)}" y="${height - bottom + 16}" text-anchor="middle">${text}</text>`;
+    }
     svg += `<path d="M${left} ${top}V${height - bottom}H${width - right}" stroke="var(--soft)" fill="none"/>` +
-      `<text x="${(left + width - right) / 2}" y="${height - 4}" text-anchor="middle">${html(X.label)}</text>`;
+      `<text x="${(left + width - right) / 2}" y="${height - 4}" text-anchor="middle">${html(X.label || "")}</text>`;
     if (Y.label) svg += `<text x="${left}" y="12" text-anchor="middle">${html(Y.label)}</text>`;
     const back = (A, from, to) => (px) => {
       const t = clip((px - from) / (to - from), 0, 1);
@@ -114,32 +118,75 @@
     return hi > lo ? [lo, hi] : log ? [lo / 2, hi * 2] : [lo, lo + 1];
   }
 
-  function drawPlot(plot, result, ghost, [lo, hi], width, id) {
+  function drawPlot(plot, result, ghost, [lo, hi], width, id, now) {
     const height = tall(width), log = plot.scale === "log";
     const drawn = plot.curves.map((c) => lines(c, result.curves));
-    const last = result.times[result.times.length - 1] || 1;
-    const f = frame(width, height, { lo: 0, hi: last, label: "step", whole: 1 }, { lo, hi, log });
+    const x = (r) => (plot.x ? r.curves[plot.x.key] : r.times), all = x(result), last = all[all.length - 1] || 1;
+    const X = plot.x ? { lo: all[0], label: plot.x.label, log: plot.x.scale } : { lo: 0, label: "step", whole: 1 };
+    const f = frame(width, height, { ...X, hi: last }, { lo, hi, log });
     let svg = f.svg + `<clipPath id="${id}"><rect x="${f.box.left}" y="${f.box.top - 1}" width="${f.box.width}" height="${f.box.height + 2}"/></clipPath><g clip-path="url(#${id})">`;
     for (const level of plot.levels || []) {
       const y = f.y(level.at).toFixed(1), right = f.box.left + f.box.width;
       svg += `<path d="M${f.box.left} ${y}H${right}" stroke="var(--ink)" stroke-dasharray="1 5" stroke-width="1.5"/>` +
         `<text x="${right - 4}" y="${y - 5}" text-anchor="end">${html(level.label)}</text>`;
     }
+    const at = plot.x && plot.x.mark ? result.curves[plot.x.mark.key][0] : NaN;
+    if (at > X.lo && at < last)
+      svg += `<path d="M${f.x(at).toFixed(1)} ${f.box.top}v${f.box.height}" stroke="var(--ink)" stroke-dasharray="1 5" stroke-width="1.5"/>` +
+        `<text x="${f.x(at)}" y="${f.box.top + 12}" text-anchor="${2 * f.x(at) < width ? "start" : "end"}" dx="${2 * f.x(at) < width ? 5 : -5}">${html(plot.x.mark.label)}</text>`;
     plot.curves.forEach((c, k) => {
       const thin = drawn[k].length > 1, past = ghost && !thin && c.line !== "theory" ? lines(c, ghost.curves) : [];
       for (const l of past)
-        svg += `<path class="ghost" d="${path(ghost.times, l, f.x, f.y, log)}" ${stroke(c)}/>`;
+        svg += `<path class="ghost" d="${path(x(ghost), l, f.x, f.y, log)}" ${stroke(c)}/>`;
       for (const l of drawn[k])
-        svg += `<path d="${path(result.times, l, f.x, f.y, log)}" ${stroke(c)} stroke-width="${thin ? 1 : 2.2}" opacity="${thin ? 0.6 : 1}"/>`;
+        svg += `<path d="${path(all, l, f.x, f.y, log)}" ${stroke(c)} stroke-width="${thin ? 1 : 2.2}" opacity="${thin ? 0.6 : 1}"/>`;
     });
     svg += "</g>";
+    if (now !== undefined) svg += `<path class="now" d="M${f.x(all[now]).toFixed(1)} ${f.box.top}v${f.box.height}"/>`;
     const items = plot.curves.map((c, k) => {
       const l = drawn[k], end = l.length === 1 && c.line !== "theory" ? l[0][l[0].length - 1] : undefined;
       return l.length ? { text: c.label, end, swatch: `<svg width="26" height="8" aria-hidden="true"><path d="M0 4H26" ${stroke(c)} stroke-width="2.4"/></svg>` } : null;
     }).filter((c) => c && !(Number.isNaN(c.end)));
     const legend = items.map((c) => `<li>${c.swatch}${html(c.text)}${c.end === undefined ? "" : ` <b>${format(c.end)}</b>`}</li>`).join("");
     const told = items.filter((c) => c.end !== undefined).map((c) => `${c.text} ends at ${format(c.end)}`).join(", ");
-    return `<h4>${html(plot.title)}</h4><ul>${legend}</ul><svg width="${width}" height="${height}" role="img" aria-label="${html(plot.title + (told ? ": " + told : ""))}">${svg}</svg>`;
+    f.share = (px) => (X.log ? Math.log(f.inverse.x(px) / X.lo) / Math.log(last / X.lo) : f.inverse.x(px) / last);
+    return { f, svg: `<h3>${html(plot.title)}</h3><ul>${legend}</ul><svg width="${width}" height="${height}" role="img" aria-label="${html(plot.title + (told ? ": " + told : ""))}">${svg}</svg>` };
+  }
+
+  // The mechanism at record k: bars of all entries on one scale, fresh samples with their two parts,
+  // or neurons in the disc of two cosines.
+  const INSIDE = {
+    bars(curves, at, width, height) {
+      const all = curves.map(({ key }) => at(key)), most = Math.max(...all.flat(2).filter(Number.isFinite), 1e-9);
+      return (k) => columns(curves.flatMap((c, i) => all[i][k].map((v) => [[0, v, c.color]])), [0, most], width, height, all[0][k].length);
+    },
+    samples([plus, minus, noise], at, width, height) {
+      return (k, notes) => {
+        const parts = [1, -1].flatMap((y) => at(noise.key)[k].map((z) => [at((y > 0 ? plus : minus).key)[k], y * z]));
+        const ends = parts.flatMap(([s, z]) => [0, s, s + z]).filter(Number.isFinite), wrong = parts.filter(([s, z]) => s + z <= 0).length;
+        notes.push(`${wrong} of ${parts.length} misread (below 0)`);
+        return columns(parts.map(([s, z]) => [[0, s, plus.color], [s, s + z, noise.color, 1]]), [Math.min(...ends), Math.max(...ends, 1e-9)], width, height, parts.length / 2);
+      };
+    },
+    disc([a, b], at, width, height) {
+      const r = height / 2 - 22, x = (v) => (width / 2 + r * v).toFixed(1), y = (v) => (height / 2 - r * v).toFixed(1);
+      return (k) => `<circle cx="${width / 2}" cy="${height / 2}" r="${r}" fill="none" stroke="var(--soft)"/><path d="M${x(-1)} ${y(0)}H${x(1)}M${x(0)} ${y(-1)}V${y(1)}" stroke="var(--line)"/>` +
+        `<text x="${width / 2 + r + 6}" y="${height / 2 + 4}">${html(a.label)}</text><text x="${width / 2}" y="14" text-anchor="middle">${html(b.label)}</text>` +
+        at(a.key)[k].map((_, i) => {
+          const trail = Array.from({ length: k + 1 }, (_, j) => x(at(a.key)[j][i]) + " " + y(at(b.key)[j][i]));
+          return `<path d="M${trail.join("L")}" stroke="var(--${a.color})" fill="none" opacity=".35"/><circle cx="${x(at(a.key)[k][i])}" cy="${y(at(b.key)[k][i])}" r="4" fill="var(--${a.color})" opacity=".8"/>`;
+        }).join("");
+    },
+  };
+
+  // Columns, each of pieces [from, to, color, thin]; a gap after the first group.
+  function columns(all, [lo, hi], width, height, first) {
+    const f = frame(width, height, { lo: 0, hi: 1, bare: true }, { lo: Math.min(lo, 0), hi }), step = f.box.width / (all.length + 1);
+    const bars = all.map((pieces, i) => pieces.map(([from, to, color, thin]) => {
+      const x = f.box.left + step * (i + (i >= first)), w = Math.max(step * (thin ? 0.3 : 0.8), 1), top = f.y(Math.max(from, to)), h = Math.abs(f.y(from) - f.y(to));
+      return `<rect x="${(x + (step - w) / 2).toFixed(1)}" y="${top.toFixed(1)}" width="${w.toFixed(1)}" height="${(h || 0).toFixed(1)}" fill="var(--${color})"${thin ? "" : ' opacity=".7"'}/>`;
+    }).join(""));
+    return f.svg + bars.join("") + `<path d="M${f.box.left} ${f.y(0).toFixed(1)}h${f.box.width}" stroke="var(--ink)"/>`;
   }
 
   // What a switch looks at is a product of powers of the parameters that it is on: a run of no steps
@@ -155,10 +202,11 @@
   // The edge number k (it may lie between two) of the cells of an axis.
   const edge = (A, k) => A.scale === "log" ? A.min * (A.max / A.min) ** (k / A.cells) : A.min + (k / A.cells) * (A.max - A.min);
 
-  // Cells from coarse to fine; y runs over a factor A.around on both sides of the boundary.
-  function cellsOf(phase, boundary) {
-    const middle = boundary(edge(phase.x, phase.x.cells / 2));
-    const axes = { x: phase.x, y: { ...phase.y, scale: "log", min: middle / phase.y.around, max: middle * phase.y.around } };
+  // Cells from coarse to fine; y runs over a factor A.around on both sides of the boundary, as far
+  // as its slider goes.
+  function cellsOf(phase, boundary, least, most) {
+    const middle = boundary(edge(phase.x, phase.x.cells / 2)), { around } = phase.y;
+    const axes = { x: phase.x, y: { ...phase.y, scale: "log", min: Math.max(middle / around, least), max: Math.min(middle * around, most) } };
     const at = (A) => Array.from({ length: A.cells }, (_, k) => (A.integer ? Math.round : Number)(edge(A, k + 0.5)));
     const xs = at(axes.x), ys = at(axes.y), cells = [];
     for (let gap = 4; gap >= 1; gap /= 2)
@@ -236,7 +284,10 @@
       if (this.shadowRoot) return;
       this.config = JSON.parse(this.querySelector('script[type="application/json"]').textContent);
       this.sliders = this.config.sliders;
-      this.params = { ...this.config.params, ...this.linked() };
+      const linked = this.linked(), { predict } = this.config;
+      this.at = 1;
+      this.asking = predict && !Object.keys(linked).length;
+      this.params = { ...this.config.params, ...(this.asking ? predict.set : linked) };
       this.run = { id: 0, done: false, result: null };
       this.map = { id: 0, found: [] };
       this.build();
@@ -247,12 +298,13 @@
     }
 
     build() {
-      const c = this.config, root = this.attachShadow({ mode: "open" });
+      const c = this.config, { predict, scrub } = c, root = this.attachShadow({ mode: "open" });
       const slider = (s) => `<label><span>${html(s.label)}</span><input type="range" name="${s.name}" min="0" max="${axis(s, c.params).count}" step="1"><small aria-hidden="true"></small><output aria-hidden="true"></output></label>`;
       const rest = this.sliders.slice(3), open = rest.some((x) => this.params[x.name] !== c.params[x.name]);
-      root.innerHTML = `<link rel="stylesheet" href="${window.FeatureLab.file("lab.css")}"><section class="lab" aria-label="${html(c.title)}" hidden><h3>${html(c.title)}</h3>
+      root.innerHTML = `<link rel="stylesheet" href="${window.FeatureLab.file("lab.css")}"><section class="lab" aria-label="${html(c.title)}" hidden><h2>${html(c.title)}</h2>
+${predict ? `<div class="ask"><p id="ask">${maths(predict.ask)}</p><div class="bar" role="group" aria-labelledby="ask">${predict.answers.map((a, k) => `<button name="answer" value="${k}">${html(a.say)}</button>`).join("")}<button name="show">Show me</button></div><p class="verdict" role="status"></p></div>` : ""}
 ${c.states ? `<div class="bar states" role="group" aria-label="States to start from">${c.states.map((x, k) => `<button name="state" value="${k}">${html(x.label)}</button>`).join("")}</div><p class="guide" aria-live="polite"></p>` : ""}
-<div class="plots" style="--least: ${(c.plots.length + !!c.phase) % 3 ? 310 : 280}px">${c.phase ? `<div class="map"><h4>${html(c.phase.title)}</h4><ul></ul><div class="pad"><div></div><span class="ring" tabindex="0" role="slider" aria-label="Ring on the map: left and right change ${html(c.phase.x.label)}, up and down ${html(c.phase.y.label)}" hidden></span></div></div>` : ""}${c.plots.map(() => '<div class="plot"></div>').join("")}</div>
+<div class="plots" style="--least: ${(c.plots.length + !!c.phase + !!scrub) % 3 ? 310 : 280}px">${c.phase ? `<div class="map"><h3>${html(c.phase.title)}</h3><ul></ul><div class="pad"><div></div><span class="ring" tabindex="0" role="slider" aria-label="Ring on the map: left and right change ${html(c.phase.x.label)}, up and down ${html(c.phase.y.label)}" hidden></span></div></div>` : ""}${c.plots.map(() => '<div class="plot"></div>').join("")}${scrub ? `<div class="inside"><h3>${html(scrub.title)}</h3><ul></ul><div><div></div><div class="time"><button name="play" aria-label="Play the training">▶</button><input type="range" name="time" min="0" aria-label="Time of training"><output aria-hidden="true"></output></div><p class="note"></p></div></div>` : ""}</div>
 <p class="says" role="status"></p>
 <div class="controls">${this.sliders.slice(0, 3).map(slider).join("")}</div>
 ${rest.length ? `<details class="more"${open ? " open" : ""}><summary>More: ${html(rest.map((x) => x.label).join(", "))}</summary><div class="rest">${rest.map(slider).join("")}</div></details>` : ""}
@@ -264,12 +316,23 @@ ${rest.length ? `<details class="more"${open ? " open" : ""}><summary>More: ${ht
       const link = this.$("link");
       link.onload = link.onerror = () => { this.$(".lab").hidden = false; };
       this.$(".lab").addEventListener("input", (e) => {
+        if (e.target.name === "time") this.seek(e.target.value / e.target.max);
         const s = this.sliders.find((x) => x.name === e.target.name);
         if (!s) return;
         this.params[s.name] = axis(s, this.params).value(Number(e.target.value));
         this.set(s);
       });
       root.querySelectorAll("[name=state]").forEach((b) => (b.onclick = () => { this.params = this.state(b.value); this.set(); }));
+      root.querySelectorAll("[name=answer]").forEach((b) => (b.onclick = () => this.answer(Number(b.value))));
+      if (predict) this.$("[name=show]").onclick = () => this.answer();
+      if (scrub) {
+        this.$("[name=play]").onclick = () => this.play();
+        this.boxes.forEach((box, k) => {
+          const move = (e) => e.buttons && this.frames && this.seek(this.frames[k].share(e.clientX - box.getBoundingClientRect().left));
+          box.onpointerdown = (e) => { if (!e.button && e.target.closest("svg[role]")) { box.setPointerCapture(e.pointerId); move(e); } };
+          box.onpointermove = (e) => { if (box.hasPointerCapture(e.pointerId)) move(e); };
+        });
+      }
       this.$("[name=seed]").onclick = () => { this.params.seed++; this.set(); };
       this.$("[name=reset]").onclick = () => { this.params = { ...c.params }; this.set(); };
       this.$("[name=link]").onclick = () => this.copy();
@@ -277,6 +340,44 @@ ${rest.length ? `<details class="more"${open ? " open" : ""}><summary>More: ${ht
       this.$(".values").ontoggle = () => this.table();
       if (c.phase) this.grip(c.phase);
       this.place();
+    }
+
+    // An answer, or none, shows the lab; what is right is read off the run (verdict).
+    answer(k) {
+      const first = this.asking;
+      this.asking = false;
+      if (first) this.said = k;
+      this.show();
+      this.verdict();
+      if (first && k === undefined) this.$(".controls input").focus({ preventScroll: true });
+    }
+
+    verdict() {
+      const { predict } = this.config, { said, run } = this;
+      if (!predict || said === undefined || !run.done || this.$(".ask").hidden) return;
+      const v = ends(run.result, run.params), right = predict.answers.findIndex((a) => !a.if || holds(a.if, v));
+      this.shadowRoot.querySelectorAll("[name=answer]").forEach((b, k) => {
+        b.setAttribute("aria-pressed", k === said);
+        b.setAttribute("aria-disabled", true);
+        b.toggleAttribute("data-right", k === right);
+      });
+      this.$(".verdict").innerHTML = maths((said === right ? "You were right. " : `No: “${predict.answers[right].say}” is right. `) + say(predict.why, v));
+    }
+
+    // The moment that is shown, as a share of the training.
+    seek(share) {
+      this.at = clip(share, 0, 1);
+      clearTimeout(this.film);
+      this.draw();
+    }
+
+    play() {
+      const count = this.run.result.times.length - 1, from = this.at < 1 ? Math.round(this.at * count) : 0;
+      const go = (k) => {
+        this.seek(k / count);
+        if (k < count) this.film = setTimeout(() => go(k + 1), clip(3000 / count, 50, 700));
+      };
+      go(from);
     }
 
     // The ring on the map: dragged, moved by arrows, or called by a click or tap.
@@ -355,6 +456,9 @@ ${rest.length ? `<details class="more"${open ? " open" : ""}><summary>More: ${ht
       const { states = [] } = this.config, p = this.params;
       const on = states.findIndex((_, k) => Object.entries(this.state(k)).every(([name, v]) => v === p[name]));
       states.forEach((_, k) => this.$(`[name=state][value="${k}"]`).setAttribute("aria-pressed", k === on));
+      const { predict } = this.config;
+      this.$(".lab").classList.toggle("asking", !!this.asking);
+      if (predict) this.$(".ask").hidden = !this.asking && (this.said === undefined || Object.entries({ ...this.config.params, ...predict.set }).some(([name, v]) => v !== p[name]));
       if (states.length) this.$(".guide").innerHTML = on < 0 ? "" : maths(states[on].says);
       for (const s of this.sliders) {
         const input = this.$(`[name=${s.name}]`), text = format(this.params[s.name]) + (s.unit || "");
@@ -368,7 +472,7 @@ ${rest.length ? `<details class="more"${open ? " open" : ""}><summary>More: ${ht
     }
 
     watch() {
-      this.resize = new ResizeObserver(() => this.draw());
+      this.resize = new ResizeObserver(() => { this.width = 0; this.draw(); });
       this.resize.observe(this.$(".plots"));
       const theme = () => this.dark();
       this.theme = new MutationObserver(theme);
@@ -435,8 +539,8 @@ ${rest.length ? `<details class="more"${open ? " open" : ""}><summary>More: ${ht
     cells() {
       const { map, config: { phase } } = this;
       if (!phase) return;
-      const { x, y } = phase;
-      Object.assign(map, cellsOf(phase, (v) => this.law.at(y.name, { ...map.params, [x.name]: v })), { stale: false });
+      const { x, y } = phase, s = this.sliders.find((o) => o.name === y.name), line = (v) => this.law.at(y.name, { ...map.params, [x.name]: v });
+      Object.assign(map, cellsOf(phase, line, s.min, limit(s, map.params)), { stale: false });
       this.fill(map.cells.map((c) => c.set));
       this.drawMap();
     }
@@ -447,7 +551,7 @@ ${rest.length ? `<details class="more"${open ? " open" : ""}><summary>More: ${ht
       if (m.id !== map.id) return;
       if (!map.stale) {
         map.found[m.at] = m.result;
-        this.drawMap();
+        this.seen = this.seen || requestAnimationFrame(() => { this.seen = 0; this.drawMap(); });
       } else if (map.probes.push(m.result) === w.on.length + 1) {
         this.law = { key: this.lawKey(), at: lawOf(w, map.params, map.probes) };
         this.show();
@@ -476,6 +580,7 @@ ${rest.length ? `<details class="more"${open ? " open" : ""}><summary>More: ${ht
       this.$(".lab").setAttribute("aria-busy", "false");
       this.$(".note").textContent = `Seed ${this.params.seed}; trained in your browser in ${format(Math.round(m.ms))} ms.${this.ghost ? " Pale: the run before." : ""}`;
       this.table();
+      this.verdict();
       if (this.queued) {
         this.next();
         return;
@@ -489,23 +594,48 @@ ${rest.length ? `<details class="more"${open ? " open" : ""}><summary>More: ${ht
       return say(this.config.sentence, ends(this.run.result, this.run.params));
     }
 
+    // The width of each picture, read once a size.
+    wide() {
+      return (this.width = this.width || Math.max(240, Math.floor(this.boxes[0].clientWidth)));
+    }
+
     draw() {
       if (!this.run.result || this.$(".lab").hidden) return;
-      const { plots } = this.config, { result } = this.run, ranges = plots.map((p) => range(p, result));
-      plots.forEach((p, k) => {
+      const width = this.wide(), { plots, scrub } = this.config, { result } = this.run, { times } = result, ranges = plots.map((p) => range(p, result));
+      const now = Math.round(this.at * (times.length - 1));
+      this.frames = plots.map((p, k) => {
         const box = this.boxes[k], all = ranges.filter((_, i) => i === k || (p.group && plots[i].group === p.group));
         const span = [Math.min(...all.map((r) => r[0])), Math.max(...all.map((r) => r[1]))];
-        box.innerHTML = drawPlot(p, result, this.ghost, span, Math.max(240, Math.floor(box.clientWidth)), "clip" + k);
+        const { f, svg } = drawPlot(p, result, this.ghost, span, width, "clip" + k, scrub && this.at < 1 ? now : undefined);
+        box.innerHTML = svg;
+        return f;
       });
-      this.drawMap();
+      if (scrub) this.drawInside(scrub, now, width);
+      this.drawMap(width);
       if (!this.landed) window.FeatureLab.land(this);
       this.landed = true;
     }
 
-    drawMap() {
-      const { map, params: p, config: { phase, switch: w } } = this, box = this.$(".map");
-      if (!box || this.$(".lab").hidden) return;
-      const width = Math.max(240, Math.floor(box.clientWidth)), ring = this.$(".ring");
+    drawInside({ show, curves, sentence, title }, now, width) {
+      const { result } = this.run, range = this.$("[name=time]"), notes = [];
+      const height = tall(width) + (show === "disc") * 30;
+      const svg = INSIDE[show](curves, (key) => result.curves[key], width, height)(now, notes);
+      const swatch = (c) => `<li>${mark(`<rect y="3" width="22" height="8" fill="var(--${c.color})"/>`)}${html(c.label)}</li>`;
+      const shown = curves.filter((c, k) => show !== "disc" && curves.findIndex((o) => o.label === c.label) === k);
+      this.$(".inside ul").innerHTML = shown.map(swatch).join("") + notes.map((n) => `<li>${n}</li>`).join("");
+      const told = say(sentence, ends(result, this.run.params || this.params, now));
+      this.$(".inside div div").innerHTML = `<svg width="${width}" height="${height}" role="img" aria-label="${html(title + ": " + told)}">${svg}</svg>`;
+      this.$(".inside .note").innerHTML = maths(told);
+      range.max = result.times.length - 1;
+      range.value = now;
+      range.setAttribute("aria-valuetext", told);
+      const [{ x }] = this.config.plots;
+      this.$(".time output").textContent = x ? "n = " + format(result.curves[x.key][now]) : "step " + format(result.times[now]);
+    }
+
+    drawMap(width = this.wide()) {
+      const { map, params: p, config: { phase, switch: w } } = this, ring = this.$(".ring");
+      if (!ring || this.$(".lab").hidden) return;
       this.$(".pad").style.minHeight = tall(width) + "px";
       if (!map.axes) return;
       const { x, y } = map.axes, boundary = (v) => this.law.at(y.name, { ...p, [x.name]: v });
@@ -543,7 +673,8 @@ ${rest.length ? `<details class="more"${open ? " open" : ""}><summary>More: ${ht
     csv() {
       if (!this.run.result) return;
       const columns = this.columns();
-      const text = [columns.map((c) => c[0]).join(",")].concat(this.run.result.times.map((_, k) => columns.map((c) => String(c[1][k])).join(","))).join("\n") + "\n";
+      const set = Object.entries(this.run.params).map(([k, v]) => `${k} = ${v}`).join(", ");
+      const text = ["# " + this.config.title, "# " + set, "# " + this.link(), "# " + (this.getAttribute("source") || this.getAttribute("model")), columns.map((c) => c[0]).join(",")].concat(this.run.result.times.map((_, k) => columns.map((c) => String(c[1][k])).join(","))).join("\n") + "\n";
       const link = document.createElement("a");
       link.href = URL.createObjectURL(new Blob([text], { type: "text/csv" }));
       link.download = `${this.id || "lab"}.csv`;
