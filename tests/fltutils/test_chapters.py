@@ -52,6 +52,7 @@ def wrong_labels() -> dict[str, Any]:
     return definitions("label_noise", "flipped", "margins", "strength", "law", "active")
 
 
+@pytest.fixture(scope="module")
 def adaptive() -> dict[str, Any]:
     return definitions(
         "adam_vs_gd", "dimension", "draw", "sign_gd", "adam", "attention", "transformer"
