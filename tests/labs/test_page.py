@@ -400,7 +400,9 @@ def test_a_prediction_by_keyboard_is_judged_by_the_records(page: Any, site: Path
     assert not page.locator("feature-lab .ask").is_visible()
 
 
-@pytest.mark.parametrize("name", ["benign_overfitting", "decomposition", "staircase", "label_noise"])
+@pytest.mark.parametrize(
+    "name", ["benign_overfitting", "decomposition", "staircase", "label_noise"]
+)
 def test_the_scrubber_shows_the_records_of_its_moment(page: Any, site: Path, name: str) -> None:
     page.goto(f"file://{site}/{name}.html")
     data = settled(page)
