@@ -15,10 +15,21 @@ SEEDS = 10
 STORE = "book/margins.json"
 
 
+def undocumented(statement: ast.stmt) -> str:
+    """The code of a statement without docstrings."""
+    for node in ast.walk(statement):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and ast.get_docstring(node) is not None:
+            node.body = node.body[1:] or [ast.Pass()]
+    return ast.unparse(statement)
+
+
 def form(root: Path, name: str) -> str:
-    """A digest of a chapter's code, however it is laid out."""
+    """A digest of the code that a chapter's claims need, however it is laid out and drawn."""
     code = slices.statements(book.read_source(root, name))
-    return digest([ast.unparse(statement) for statement in code])
+    every = tuple(claim["id"] for claim in claims.register(root))
+    named = set().union(*(slices.says(statement, every) for statement in code))
+    needed = slices.again(code, tuple(sorted(named)), {}) if named else []
+    return digest([undocumented(code[i]) for i in needed])
 
 
 def drawn(code: str) -> list[int]:

@@ -38,6 +38,8 @@ def test_new_code_draws_new_seeds_and_new_layout_does_not(tiny: Path, edit: Edit
     edit("book/tides.md", "holds=turning, ", "holds = turning,")
     edit("book/tides.md", "# Tides", "# High tides")
     edit("book/tides.md", "turning = False", "turning = None")  # a mutant is not the chapter
+    figure = 'turning = True\n\n\ndef draw():\n    """A figure."""\n'
+    edit("book/tides.md", "turning = True", figure)
     assert margins.form(tiny, "tides") == code
     edit("book/tides.md", "turning = True", "turning = 1")
     assert not set(margins.drawn(margins.form(tiny, "tides"))) & set(margins.drawn(code))
