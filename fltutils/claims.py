@@ -174,9 +174,9 @@ def claim(
         rows.append(("rival", f"{rival['name']}: {told}, {far}"))
     text = f"{id}: {verdict.upper()} ({kind})\n" + "\n".join(f"  {k:<10}{v}" for k, v in rows)
     short = [f"{quantity}: ", "0 to rounding" if rounding else value, f" · predicted {predicted}"]
-    told_apart = [number(r["value"]) for r in faced if r["excluded"]][:3]
+    told_apart = dict.fromkeys(number(r["value"]) for r in faced if r["excluded"])
     if told_apart:
-        short.append(f" · not {', '.join(told_apart)}")
+        short.append(f" · not {', '.join(list(told_apart)[:3])}")
     _show({"text/plain": text, "text/html": _box(id, verdict, kind, short, rows), CLAIM: record})
 
 

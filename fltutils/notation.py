@@ -20,7 +20,7 @@ FRACTION = "\N{FRACTION SLASH}"
 BREAKS = {" ± ": "\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}", " - ": " − "}
 TOKEN = re.compile(
     r"(?P<ten>\d+(?:\.\d+)?e[+-]?\d+\b)"
-    r"|(?P<fraction>(?<![\w./^])\d/\d(?![\w./]))"
+    r"|(?P<fraction>(?<![\w./^])\d/\d(?!\w|/|\.\d))"
     r"|(?P<number>\d+(?:\.\d+)?)"
     r"|(?P<indexed>(?:log\d+|(?:[A-Za-z]\d+)+)(?![\w-]))"
     r"|(?P<word>[^\W\d_¹²³⁰-⁹₀-₉]+)"

@@ -1,12 +1,16 @@
 """Make a rendered site light: nothing unused, pictures of few colours, fonts of few icons."""
 
+import hashlib
 import io
+import os
 import re
 import shutil
 from pathlib import Path
 
 from fontTools import subset
 from PIL import Image
+
+from tools.files import ToolError
 
 # Written by the theme, asked for by no page: the web font draws the icons, maps serve debuggers.
 UNUSED = ("**/*.map", "**/fontawesome.js*", "**/*.ttf", "**/locales", "objects.inv", ".buildinfo")
@@ -132,9 +136,65 @@ def shrink_styles(site: Path) -> None:
         path.write_text(prune(path.read_text(encoding="utf-8"), words), encoding="utf-8")
 
 
+SHEET = re.compile(r'<link (?=[^>]*rel="stylesheet")[^>]*href="(_static/[^"?]+)[^"]*"[^>]*>\n?')
+IMPORT = re.compile(r'@import\s+(?:url\()?["\']?([^"\')\s;]+)["\']?\)?\s*;')
+PLACE = re.compile(r"""url\((["']?)(?![a-z]+:|/|\#)([^"')]+)\1\)""")
+
+
+def whole(path: Path, static: Path) -> str:
+    """A style sheet with what it imports, its places told from the folder `static`."""
+
+    def place(match: re.Match[str]) -> str:
+        return f"url({os.path.relpath(path.parent / match[2], static)})"
+
+    style = re.sub(r"/\*.*?\*/|@charset [^;]*;", "", path.read_text(encoding="utf-8"), flags=re.S)
+    style = re.sub(r"\s+", " ", style).strip()
+    parts = IMPORT.split(style)
+    parts[1::2] = [whole(path.parent / name, static) for name in parts[1::2]]
+    parts[::2] = [PLACE.sub(place, part) for part in parts[::2]]
+    return "".join(parts)
+
+
+def bundle(site: Path) -> None:
+    """One style sheet a page instead of eleven: nothing is painted before the last is there."""
+    static, bundled = site / "_static", set()
+    for page in site.rglob("*.html"):
+        text = page.read_text(encoding="utf-8")
+        names = SHEET.findall(text)
+        if not names:
+            continue
+        style = "\n".join(whole(site / name, static) for name in names)
+        sheet = static / f"all.{hashlib.sha256(style.encode()).hexdigest()[:8]}.css"
+        sheet.write_text(style, encoding="utf-8")
+        first = SHEET.search(text)
+        assert first is not None
+        link = f'<link rel="stylesheet" href="_static/{sheet.name}">\n'
+        rest = SHEET.sub("", text[first.end() :])
+        page.write_text(text[: first.start()] + link + rest, encoding="utf-8")
+        bundled |= {site / name for name in names}
+    for path in bundled:
+        path.unlink()
+
+
+MEASURE = "e.tabIndex=e.scrollWidth>e.clientWidth||e.scrollHeight>e.clientHeight?0:-1"
+WAIT = f"new ResizeObserver(s=>s.forEach(t=>{{let e=t.target;{MEASURE}}}))"
+LATER = f"(window.laidOut??={WAIT}).observe(e)"
+
+
+def calm(site: Path) -> None:
+    """The theme measures all code at once, which lays out the whole page: let each box wait."""
+    for path in site.glob("_static/scripts/pydata-sphinx-theme.js"):
+        text = path.read_text(encoding="utf-8")
+        if text.count(MEASURE) != 1:
+            raise ToolError(f"{path.name} does not measure code as it did: see tools/lighten.py")
+        path.write_text(text.replace(MEASURE, LATER), encoding="utf-8")
+
+
 def lighten(site: Path) -> None:
     """All of it."""
     trim(site)
     shrink_pictures(site)
     shrink_icons(site)
     shrink_styles(site)
+    bundle(site)
+    calm(site)

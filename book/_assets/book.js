@@ -1,8 +1,8 @@
 "use strict";
 // A box that scrolls sideways can be reached by keyboard, and only while it scrolls.
 (function () {
-  function mark() {
-    document.querySelectorAll(".scrolls, .pst-scrollable-table-container").forEach((box) => {
+  const watch = new ResizeObserver((seen) => {  // of a part that is not laid out yet, later
+    seen.forEach(({ target: box }) => {
       const scrolls = box.scrollWidth > box.clientWidth + 1;
       const what = box.classList.contains("scrolls") ? "formula" : "table";
       const wanted = { tabindex: "0", role: "group", "aria-label": `${what}, scrolls sideways` };
@@ -11,6 +11,9 @@
         else box.removeAttribute(name);
       }
     });
+  });
+  function mark() {
+    document.querySelectorAll(".scrolls, .pst-scrollable-table-container").forEach((box) => { watch.observe(box); });
   }
   window.addEventListener("load", mark);
   window.addEventListener("resize", mark);
@@ -71,7 +74,7 @@
   // Paper is light, shows what is folded away, and cannot load a picture later.
   let before = null;
   window.addEventListener("beforeprint", () => {
-    const folded = [...document.querySelectorAll("details:not([open])")];
+    const folded = [...document.querySelectorAll("details:not([open], feature-lab *)")];
     before = { theme: document.documentElement.dataset.theme, folded };
     document.documentElement.dataset.theme = "light";
     folded.forEach((box) => { box.open = true; });

@@ -10,7 +10,7 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 
 FEW = 5  # lines that set something up
 LONG = 20  # lines; a check or a plot above it holds its experiment, too
-ALWAYS = {"parameters": "parameters", "exercise": "exercise", "solution": "solution"}
+ALWAYS = ("parameters", "exercise", "solution")  # tags that fold by themselves
 
 
 def tags(cell: nodes.Element) -> list[str]:
@@ -26,9 +26,8 @@ def shows(cell: nodes.Element) -> bool:
 def label(cells: list[nodes.Element]) -> str:
     """What is inside a fold: parameters, an experiment, its plot, its check."""
     last = cells[-1]
-    for tag, what in ALWAYS.items():
-        if tag in tags(last):
-            return what
+    if own := set(ALWAYS) & set(tags(last)):
+        return own.pop()
     lines = "\n".join(cell[0].astext() for cell in cells).splitlines()
     lines = [line for line in lines if line.strip() and not line.startswith(("import ", "from "))]
     if any(last.findall(nodes.image)):

@@ -65,9 +65,9 @@ class LabDirective(SphinxDirective):
         if self.content:
             caption = self.parse_content_to_nodes()
         closed = "</figcaption></figure></feature-lab>"
-        return [
-            nodes.raw("", opened, format="html"), *caption, nodes.raw("", closed, format="html")
-        ]  # fmt: skip
+        parts = [nodes.raw("", opened, format="html"), *caption]
+        parts.append(nodes.raw("", closed, format="html"))
+        return [nodes.compound("", *parts)]  # it can have a label
 
 
 def strip(app: Sphinx, error: Exception | None) -> None:

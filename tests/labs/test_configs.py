@@ -45,6 +45,7 @@ def _broken(change: Any) -> dict[str, Any]:
         (lambda c: c["sliders"][0].update(max=20), "n = 50 is outside its range"),
         (lambda c: c["sliders"][4].update(scale="log"), "flip: scale log needs min > 0"),
         (lambda c: c["plots"][0]["curves"][0].update(key="gama"), "plots: unknown gama"),
+        (lambda c: c["plots"][0].update(x={"key": "oops", "label": "n"}), "plots: unknown oops"),
         (lambda c: c["plots"][0]["curves"][0].update(color="e"), r"curves\[0\].color: 'e' is not"),
         (lambda c: c.update(sentence=["{test_eror:%}"]), "sentence: unknown test_eror"),
         (

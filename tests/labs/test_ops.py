@@ -108,6 +108,9 @@ CASES: dict[str, Callable[..., T]] = {
     "attention": lambda X: (X @ X.transpose(1, 2)).softmax(-1) @ X,
     "cholesky": lambda A: torch.linalg.cholesky(spd(A)) + torch.linalg.cholesky_ex(spd(A)).L.t()
     + torch.linalg.cholesky(spd(A)[None])[0],
+    "floor": lambda A: (3 * A).floor() + A,
+    "cholesky_solve": lambda A, u: torch.cholesky_solve(
+        A @ u[:, None], torch.linalg.cholesky(spd(A))),
     "reuse": lambda A: (A.exp() + 1).log() * A.exp(),
     "shared": lambda v, A: (v * v + 1)[:, None] * A + (v * v + 1).sum(),
     "number": lambda s, v: s * s + v.sum(),

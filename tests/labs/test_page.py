@@ -7,6 +7,7 @@ import gzip
 import http.server
 import io
 import json
+import math
 import re
 import shutil
 import subprocess
@@ -136,7 +137,13 @@ def press(page: Any, slider: str, *keys: str) -> None:
 def stepped(lab: dict[str, Any]) -> dict[str, Any]:
     """The slider that arrows move: of the batch or its exponent, else any linear one."""
     order = {"n": 0, "kappa": 1, "d": 3, "steps": 3}
-    linear = [slider for slider in lab["sliders"] if "step" in slider]
+    start = lab.get("params", {})
+    linear = [
+        slider
+        for slider in lab["sliders"]
+        if "step" in slider
+        and start.get(slider["name"], math.inf) >= slider.get("min", 0) + 2 * slider["step"]
+    ]
     return min(linear, key=lambda slider: order.get(slider["name"], 2))
 
 
@@ -439,6 +446,23 @@ def test_the_scrubber_shows_the_records_of_its_moment(page: Any, site: Path, nam
     assert scrub["title"] in page.locator("feature-lab .inside").inner_text()
     page.get_by_role("button", name="Play the training").click()
     page.wait_for_function("k => document.querySelector('feature-lab').at > k", arg=(k + 2) / 60)
+
+
+def test_where_samples_are_the_axis_the_scrubber_counts_them(page: Any, site: Path) -> None:
+    page.goto(f"file://{site}/giant_step.html?giant_step=n:20000,d:100")
+    seen = settled(page)["result"]["curves"]["seen"]
+    read = "document.querySelector('feature-lab').$('.time output').textContent"
+    assert page.evaluate(read) == "n = 20000"
+    plot = page.locator("feature-lab .plot svg[role=img]").first
+    frame = "document.querySelector('feature-lab').frames[0].box"
+    plot.scroll_into_view_if_needed()
+    at, box = plot.bounding_box(), page.evaluate(frame)
+    middle = at["y"] + at["height"] / 3
+    page.mouse.click(at["x"] + box["left"] + box["width"] / 2, middle)  # half of a log axis
+    assert page.evaluate(read) == f"n = {seen[len(seen) // 2]:g}"
+    mark = page.get_by_text("n = dˡ", exact=True).evaluate("e => +e.getAttribute('x')")
+    share = math.log(100**2 / 4) / math.log(20000 / 4)
+    assert mark == pytest.approx(box["left"] + share * box["width"], abs=1)
 
 
 def test_without_scripts_the_figure_stays(browser: Any, site: Path) -> None:

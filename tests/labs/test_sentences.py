@@ -145,12 +145,69 @@ def of_stairs(text: str, v: Values) -> None:
         assert ("expects" in text) == (expected != found)
 
 
+def of_leaps(text: str, v: Values) -> None:
+    """What was learned is told by the share against noise, what is expected by n against d^l."""
+    ratio = v["n"] / v["d"] ** v["leap"]
+    assert v["chance"] == pytest.approx(math.sqrt(2 / v["d"]))
+    noisy = v["share"] < 1.5 * max(v["noise"], v["chance"])
+    assert ("Not learned" in text) == noisy
+    assert ("Learned: " in text) == (not noisy and v["share"] >= 0.6)
+    if "along one line" in text:
+        assert v["leap"] == 1
+        assert v["along"] > 3 * v["across"]
+    assert ("v*" in text) == (v["leap"] == 1 and not noisy)
+    if "Both directions" in text:
+        assert v["leap"] > 1
+        assert min(v["along"], v["across"]) > v["chance"]
+    silent = (v["leap"] > 1 and v["mean"] > 0) or (v["rate"] < 0.5 and ratio >= 0.3)
+    assert ("no theorem here" in text) == silent
+    assert (
+        "should give" in text or "theorem expects" in text or "near the predicted" in text
+    ) != silent
+    if "falls with d" in text:
+        assert ratio < 0.3
+        assert v["slope"] < 0
+        assert noisy or v["share"] < 0.6
+    if "order one" in text:
+        assert ratio > 2
+        assert v["share"] >= 0.5
+    against = not silent and (
+        (ratio < 0.3 and v["share"] >= 0.6) or (ratio > 2 and v["share"] < 0.5)
+    )
+    assert ("theorem expects" in text) == against
+
+
+def of_terms(text: str, v: Values) -> None:
+    """Risks and shares are told with their floor, which theory has for p away from d only."""
+    ratio, between = v["p"] / v["d"], 0.5 < v["p"] / v["d"] < 2
+    assert ("no theorem here" in text) == between
+    assert ("the floor of theory" in text) != between
+    assert ("random neurons" in text) == (v["k"] == 0 or between)
+    wide = ratio >= 1
+    allowed = ((0, 1, 3), (1, 2, 4))[wide][int(v["k"])]
+    assert v["floor"] == 5 - allowed
+    assert v["floor_random"] == 5 - wide
+    if "below the floor" in text:
+        assert v["risk"] < v["floor"]
+    assert ("near its floor" in text) == (
+        not between and 0.9 * v["floor"] <= v["risk"] <= 1.15 * v["floor"]
+    )
+    if "above its floor" in text:
+        assert v["risk"] > 1.15 * v["floor"]
+    if "it has only" in text:
+        assert v["seen"] < 8 * v["p"]
+    if "theory allows" in text:
+        assert v["k"] == 2
+        assert ratio >= 2
+        assert ("hardly any" in text) == (v["s4"] < 0.2)
+
+
 @pytest.mark.parametrize(
     ("name", "holds"),
     [
         ("benign_overfitting", of_who_won), ("benign_overfitting", of_the_threshold),
         ("front", of_the_front), ("decomposition", of_who_won), ("label_noise", of_flips),
-        ("staircase", of_stairs),
+        ("staircase", of_stairs), ("giant_step", of_leaps), ("second_layer", of_terms),
     ],
 )  # fmt: skip
 def test_the_sentence_is_true_of_the_run(
@@ -170,6 +227,10 @@ def test_the_sentence_is_true_of_the_run(
 
 
 OUTCOMES = {
+    "second_layer": ["random neurons", "% of x₁x₂", "near its floor", "floor of theory 2.",
+                     "hardly any of it", "above its floor: it has only"],
+    "giant_step": ["along one line", "Not learned", "Not learned", "Both directions count",
+                   "falls with d", "Both directions count", "no theorem here"],
     "front": ["overfitting is harmful", "overfitting is benign", "overfitting is benign"],
     "benign_overfitting": ["signal won", "noise won", "near the predicted", "signal won"],
     "decomposition": ["signal won", "noise won", "Neither has won", "not trained yet"],
@@ -203,6 +264,12 @@ def right(name: str, v: Values) -> str:
     if name == "benign_overfitting":
         e = v["test_error"]
         return "almost never" if e < 0.1 else "as labels" if e < 0.2 else "every second"
+    if name == "giant_step":
+        if v["share"] < 1.5 * v["noise"]:
+            return "nothing"
+        return "both" if min(v["along"], v["across"]) > v["chance"] else "one of them"
+    if name == "second_layer":
+        return "H₂(x₂)" if v["s2"] > 0.5 else "x₁x₂" if v["s3"] > 0.5 else "nothing"
     return "yes" if v["across"] > 2.5 * v["random"] else "no, one"
 
 
@@ -218,6 +285,12 @@ def of_the_verdict(name: str, text: str, v: Values) -> None:
 
 def of_a_moment(name: str, text: str, v: Values) -> None:
     """What is said of one moment of the training is true of it."""
+    if "seen" in v:
+        assert f"on {round(v['seen'])} samples" in text or v["seen"] >= 1e5
+        if name == "giant_step":
+            assert ("osine" in text) == (v["share"] > 1.5 * v["noise"])
+            assert ("v*" in text) == ("osine" in text and v["leap"] == 1)
+        return
     assert v["step"] == 0 or f"step {round(v['step'])} " in text
     if v["step"] == 0:
         assert "efore training" in text or "At the start" in text
@@ -232,7 +305,7 @@ def of_a_moment(name: str, text: str, v: Values) -> None:
         assert ("still near the middle" in text) == (not any(found))
 
 
-ASKED = ("benign_overfitting", "decomposition", "staircase")
+ASKED = ("benign_overfitting", "decomposition", "staircase", "giant_step", "second_layer")
 
 
 @pytest.mark.parametrize("name", ASKED)

@@ -1,6 +1,8 @@
 """What the tests of the site share: the rendered site, a server, a browser, a tiny book."""
 
 import functools
+import gzip
+import io
 import os
 import subprocess
 import sys
@@ -8,7 +10,7 @@ import threading
 from collections.abc import Callable, Iterator
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 from playwright.sync_api import (
@@ -25,6 +27,7 @@ from tests.site import tiny_book as tiny
 from tools.site import build
 
 Scheme = Literal["light", "dark"]
+TEXT = (".html", ".css", ".js", ".json", ".svg", ".csv")
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 
@@ -38,7 +41,21 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 class Quiet(SimpleHTTPRequestHandler):
-    """A file server that says nothing."""
+    """A file server that compresses text, as hosts do, and says nothing."""
+
+    def send_head(self) -> Any:
+        """The head of an answer, and its body as a file."""
+        path = Path(self.translate_path(self.path))
+        packs = "gzip" in self.headers.get("Accept-Encoding", "")
+        if not packs or path.suffix not in TEXT or not path.exists():
+            return super().send_head()
+        body = gzip.compress(path.read_bytes(), 6)
+        self.send_response(200)
+        self.send_header("Content-Type", self.guess_type(str(path)))
+        self.send_header("Content-Encoding", "gzip")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        return io.BytesIO(body)
 
     def log_message(self, format: str, *args: object) -> None:
         """Keep the tests' output clean."""

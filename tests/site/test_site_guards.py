@@ -7,6 +7,7 @@ from pathlib import Path
 
 import jsonschema
 import pytest
+from bs4 import BeautifulSoup
 from fontTools.ttLib import TTFont
 
 from tests.site import tiny_book as tiny
@@ -43,13 +44,29 @@ def test_a_sound_book_builds(built_book: Path) -> None:
     assert 'href="claims.html#tiny.one"' in html
     ledger = (built / "claims.html").read_text()
     assert 'id="tiny.one"' in ledger
-    assert all(text in ledger for text in ("above 0.7", "half of it (0.5)", "9, 20 runs"))
+    assert all(text in ledger for text in ("above 0.7", "half of it: 0.5", "9, 20 runs"))
     claims = json.loads((built / "claims.json").read_text())
     schema = json.loads((built / claims["$schema"]).read_text())
     jsonschema.Draft202012Validator.check_schema(schema)
     jsonschema.validate(claims, schema)
     assert [c["url"] for c in claims["claims"]] == ["chapter.html#claim-tiny.one", ""]
     assert not list((built_book / "_build").glob("html.*"))
+
+
+def test_code_folds_under_a_label_that_says_what_is_inside(built_book: Path) -> None:
+    """Neighbours fold together up to what they show; stub and solution fold with what they say."""
+    html = BeautifulSoup((built_book / "_build/html/chapter.html").read_text(), "html.parser")
+    folds = [
+        (fold.select("summary p")[0].text, len(fold.select("pre")), fold.parent.select("figure"))
+        for fold in html.select("details.hide")
+    ]
+    assert [(words, blocks, len(figures)) for words, blocks, figures in folds] == [
+        ("Show the parameters", 1, 0),
+        ("Show the plot’s code", 2, 1),
+        ("Show the check", 1, 0),
+        ("Show the exercise", 2, 0),
+        ("Show the solution", 2, 0),
+    ]
 
 
 def test_icon_fonts_keep_what_is_used(built_book: Path) -> None:

@@ -57,6 +57,7 @@ def test_head(page: Path) -> None:
     assert value(one(html, "html"), "lang") == "en"
     assert len(one(html, "title").text.strip()) > 5
     assert one(html, "main#main-content")
+    assert len(html.select("link[rel=stylesheet]")) == 1
     assert one(html, "a[href='#main-content']")
     if page.stem != "search":
         assert 40 <= len(value(one(html, "meta[name=description]"), "content")) <= 200

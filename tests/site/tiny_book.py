@@ -132,6 +132,8 @@ By inspection once more.
 ```
 
 ```{{code-cell}} ipython3
+:tags: [hide-input]
+
 glue("value", 0.42)
 ```
 
@@ -143,11 +145,14 @@ mystnb:
     caption: A caption with $a$ and words enough to say what is meant.
   image:
     alt: {ALT}
+tags: [hide-input]
 ---
 show(draw)
 ```
 
 ```{{code-cell}} ipython3
+:tags: [hide-input]
+
 claim("tiny.one")
 ```
 

@@ -22,9 +22,12 @@ from .tojs import compile_step, examples
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "book" / "_assets" / "labs"
-LINE = re.compile(r"""(?m)^[ ]*//.*\n|^[ ]+|[ ]+// [^"'`\n]*$""")  # comments, and what indents
-TEXTUAL = re.compile(r"[`']|\S/|/\S|<[a-z]")  # perhaps within a template or a regular expression
-SPACED = re.compile(r'("[^"]*")|(?<![-+])[ ]?([-+*/%=<>?:,;(){}&|])(?:[ ](?![-+]))?')
+PIECE = re.compile(  # of JavaScript; a regular expression stands after a sign
+    r"""(?P<text>"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*')|(?P<comment>//.*)"""
+    r"""|(?P<regex>(?:(?<=[(,=:?&|!])|(?<=[(,=:?&|!][ ]))"""
+    r"""/(?:\\.|\[(?:\\.|[^\]\\])*\]|[^/\\\n[])+/)"""
+    r"""|(?P<space>\s+)|(?P<word>[\w$]+)|(?P<tick>`)|(?P<open>{)|(?P<close>})|(?P<sign>.)"""
+)
 NAMED = re.compile(r"\b([abist])_(\d+)\b")
 FIXTURES = ROOT / "tests" / "labs" / "fixtures"
 
@@ -47,23 +50,56 @@ def render(name: str, model: Model) -> str:
 
 
 def bare(script: str) -> str:
-    """A script without lines of comment, indentation and spaces: what a page loads."""
-    return "\n".join(
-        line if TEXTUAL.search(line) else squeezed(line)
-        for line in LINE.sub("", script).split("\n")
-    )
+    """A script without comments and without spaces that nothing needs: what a page loads."""
+    return code(script, 0, False)[0]
 
 
-def squeezed(line: str) -> str:
-    """Code without spaces around its signs; strings in double quotes stay."""
-    return SPACED.sub(lambda m: m[1] or m[2], line).replace("const ", "let ")
+def code(script: str, at: int, inside: bool) -> tuple[str, int]:
+    """Bare code from here to the end, or to the brace that ends a template's ${...}; and where."""
+    out, depth = "", 0
+    while found := PIECE.match(script, at):
+        kind, at = found.lastgroup, found.end()
+        if kind == "tick":
+            piece, at = template(script, at)
+        elif kind == "space":
+            piece = gap(out[-1:], script[at : at + 1], "\n" in found[0])
+        else:
+            piece = {"const": "let"}.get(found[0], found[0]) if kind != "comment" else ""
+        depth += (kind == "open") - (kind == "close")
+        if inside and depth < 0:
+            break
+        if kind == "close":
+            out = out.removesuffix(";")
+        out += piece
+    return out, at
+
+
+def template(script: str, at: int) -> tuple[str, int]:
+    """A template from after its first backtick, its text as it is, its code bare; and its end."""
+    out = "`"
+    while script[at] != "`":
+        if script.startswith("${", at):
+            piece, at = code(script, at + 2, True)
+            out += f"${{{piece}}}"
+        else:
+            width = 1 + (script[at] == "\\")
+            out, at = out + script[at : at + width], at + width
+    return out + "`", at + 1
+
+
+def gap(before: str, after: str, newline: bool) -> str:
+    """What remains of the space between two signs: words stay apart, and so do + + and - -."""
+    words = re.match(r"[\w$]{2}", before + after)
+    if newline and before not in "\n{;,([?:=>&|+" and after not in ")}];?:.&|":
+        return "\n"
+    return " " if words or (before == after and before in ("+", "-")) else ""
 
 
 def dense(kernels: str) -> str:
-    """Kernels without what only a person needs; names and strings stay."""
-    text = "".join(squeezed(line) for line in LINE.sub("", kernels).splitlines(keepends=True))
-    text = re.sub(r'(rt\.check\("\w+): [^"]*"', r'\1"', text)
-    return NAMED.sub(r"\1\2", text)
+    """Kernels without what only a person needs, a line each; names and strings stay."""
+    lines = (bare(line) for line in kernels.splitlines())
+    text = "".join(f"{line}\n" for line in lines if line)
+    return NAMED.sub(r"\1\2", re.sub(r'(rt\.check\("\w+): [^"]*"', r'\1"', text))
 
 
 def sources(step: Step, model: Model) -> set[str]:

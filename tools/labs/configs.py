@@ -47,9 +47,10 @@ SLIDER = record(
     {"name": TEXT, "label": TEXT, "min": NUMBER, "max": TOP},
     step=NUMBER, scale=LOG, integer=YES, positions=WHOLE, unit=TEXT, marks=many(MARK),
 )  # fmt: skip
+ALONG = record({"key": TEXT, "label": TEXT}, scale=LOG, mark=record({"key": TEXT, "label": TEXT}))
 PLOT = record(
     {"title": TEXT, "curves": many(CURVE)},
-    scale=LOG, min=NUMBER, max=NUMBER, levels=many(MARK), group=TEXT,
+    scale=LOG, min=NUMBER, max=NUMBER, levels=many(MARK), group=TEXT, x=ALONG,
 )  # fmt: skip
 X = record({"name": TEXT, "label": TEXT, "min": NUMBER, "max": NUMBER, "cells": WHOLE},
            scale=LOG, integer=YES)  # fmt: skip
@@ -151,6 +152,8 @@ def check(name: str, config: dict[str, Any]) -> None:
     for plot in config["plots"]:
         for curve in plot["curves"]:
             known("plots", [curve["key"], *curve.get("where", [])[:1]], curves)
+        if along := plot.get("x"):
+            known("plots", [along["key"], along.get("mark", along)["key"]], curves)
     known("sentence", words(path, config["sentence"]), numbers | {"step"})
     if predict := config.get("predict"):
         known("predict", words(path, [predict["answers"], *predict["why"]]), numbers | {"step"})

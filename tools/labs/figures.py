@@ -39,6 +39,8 @@ def figure(config: dict[str, Any], run: dict[str, Any], ink: dict[str, str]) -> 
     fig, axes = plt.subplots(1, len(plots), figsize=size, layout="constrained", squeeze=False)
     for ax, plot in zip(axes[0], plots, strict=True):
         top = max((level["at"] for level in plot.get("levels", [])), default=0.0)
+        along = plot.get("x", {})
+        times = run["curves"][along["key"]] if along else run["times"]
         for curve in plot["curves"]:
             y, line = run["curves"][curve["key"]], curve.get("line", "solid")
             if "where" in curve:
@@ -47,14 +49,15 @@ def figure(config: dict[str, Any], run: dict[str, Any], ink: dict[str, str]) -> 
                 y = [[row[i] for i in pick] for row in y]
             if line != "theory":
                 top = max(top, np.max(y))
-            drawn = ax.plot(run["times"], y, LINES[line], color=ink[curve.get("color", "a")],
+            drawn = ax.plot(times, y, LINES[line], color=ink[curve.get("color", "a")],
                             lw=0.6 if isinstance(y[0], list) else 1.5)  # fmt: skip
             if drawn:
                 drawn[0].set_label(curve["label"])
         for level in plot.get("levels", []):
             ax.axhline(level["at"], color=ink["ink"], ls=":", lw=1, label=level["label"])
         log = plot.get("scale") == "log"
-        ax.set(xlabel="step", yscale="log" if log else "linear")
+        ax.set(xlabel=along.get("label", "step"), yscale="log" if log else "linear",
+               xscale=along.get("scale", "linear"))  # fmt: skip
         if not log:
             ax.set_ylim(plot.get("min"), plot.get("max", 1.05 * top))
         ax.set_title(plot["title"], fontsize=10)

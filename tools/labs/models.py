@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from . import giant_steps, signal_noise
+from . import giant_steps, one_step, readout, signal_noise
 
 Step = Callable[..., dict[str, torch.Tensor]]
 Form = dict[str, int]
@@ -93,6 +93,54 @@ MODELS = {
              "linear1": 1, "linear2": 1, "square1": 1, "square2": -1, "cross": 0},
             {"seed": 8, "steps": 4, "kappa": 0.8, "h": 6, "d": 100, "bias": 0, "rate": 1,
              "linear1": 0.5, "linear2": 0, "square1": 0, "square2": 1, "cross": 1},
+        ),
+    ),
+    "one_step": Model(
+        sizes={"n": {"n": 1}, "h": {"h": 1}, "2": {"1": 2}},
+        draws={
+            "V": {"law": "normal", "shape": ["h", "2"]},
+            "B0": {"law": "lower", "shape": ["h", "h"]},
+            "chi0": {"law": "chi", "shape": ["h"], "df": {"d": 1, "1": -2}},
+            "B1": {"law": "lower", "shape": ["h", "h"]},
+            "chi1": {"law": "chi", "shape": ["h"], "df": {"d": 1, "1": -3}},
+            "X": {"law": "normal", "shape": ["n", "2"]},
+            "Z": {"law": "normal", "shape": ["n", "h"]},
+        },
+        state={"M": "h 2", "s": "h", "outside": "h", "g": "n h"},
+        init=(one_step.start, one_step.pull),
+        step=(one_step.tick,),
+        measure=(one_step.look,),
+        trace={"n": 17, "h": 5},
+        fixtures=(
+            {"seed": 7, "steps": 6, "n": 300, "d": 40, "h": 4, "leap": 1, "rate": 3, "mean": 0},
+            {"seed": 8, "steps": 4, "n": 90, "d": 30, "h": 7, "leap": 2, "rate": 2, "mean": 0.5},
+            {"seed": 9, "steps": 4, "n": 500, "d": 20, "h": 6, "leap": 3, "rate": 1, "mean": 0},
+        ),
+    ),
+    "readout": Model(
+        sizes={"m": {"d^kappa": 1}, "h": {"p": 1}, "e": {"d": 1, "1": -3}, "t": {"1": 2000},
+               "2": {"1": 2}, "3": {"1": 3}, "5": {"1": 5}, "12": {"1": 12}},
+        draws={
+            "U": {"law": "normal", "shape": ["h", "2"]},
+            "R": {"law": "normal", "shape": ["h", "3"]},
+            "W0": {"law": "normal", "shape": ["h", "e"]},
+            "beta": {"law": "normal", "shape": ["h"]},
+            "X": {"law": "normal", "shape": ["12", "m", "3"]},
+            "Z": {"law": "normal", "shape": ["12", "m", "e"]},
+            "X_test": {"law": "normal", "shape": ["t", "3"]},
+            "Z_test": {"law": "normal", "shape": ["t", "e"]},
+        },
+        state={"M": "h 3", "W": "h e", "b": "h", "M_random": "h 3", "A": "h h", "v": "h",
+               "A_random": "h h", "v_random": "h", "F": "t h", "F_random": "t h", "T": "t 5"},
+        init=(readout.plant, readout.fresh),
+        step=(readout.block,),
+        measure=(readout.look,),
+        trace={"m": 17, "h": 11, "e": 7, "t": 23},
+        fixtures=(
+            {"seed": 7, "steps": 12, "kappa": 1.1, "d": 12, "p": 8, "k": 1, "length": 2,
+             "lam": 0.01},
+            {"seed": 8, "steps": 12, "kappa": 0.8, "d": 9, "p": 14, "k": 2, "length": 1,
+             "lam": 0.1},
         ),
     ),
 }  # fmt: skip

@@ -40,6 +40,7 @@ class Value:
 POINTWISE = {
     "add": "{0} + {1}", "sub": "{0} - {1}", "rsub": "{1} - {0}", "mul": "{0} * {1}",
     "div": "{0} / {1}", "neg": "-{0}", "reciprocal": "1 / {0}", "abs": "Math.abs({0})",
+    "floor": "Math.floor({0})",
     "sign": "Math.sign({0})", "sgn": "Math.sign({0})", "sqrt": "Math.sqrt({0})",
     "rsqrt": "1 / Math.sqrt({0})", "pow": "rt.pow({0}, {1})",
     "exp": "Math.exp({0})", "expm1": "Math.expm1({0})", "log": "Math.log({0})",

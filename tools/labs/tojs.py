@@ -218,6 +218,14 @@ class Compiler:
             A, start, (*_, i, j) = self.strided(args[0])
             call = f"rt.cholesky({name}, {n}, {A}, {text(start)}, {text(i)}, {text(j)});"
             return self.emit(name, [call]), None
+        if op == "cholesky_solve":
+            (b, L, *upper), n = args, text(args[1].shape[-1])
+            if any(upper) or kw.get("upper") or b.shape[1:] != (1,):
+                raise UnsupportedError("one column and a lower triangle only")
+            name = self.buffer(b.shape)
+            (A, a0, (ai, aj)), (B, b0, (bi, _)) = self.strided(L), self.strided(b)
+            at = ", ".join(text(e) for e in (a0, ai, aj)), ", ".join(text(e) for e in (b0, bi))
+            return self.emit(name, [f"rt.solve({name}, {n}, {A}, {at[0]}, {B}, {at[1]});"])
         if not isinstance(val, torch.Tensor) or val.dtype not in ops.KINDS:
             raise UnsupportedError(f"{getattr(val, 'dtype', val)}: only float64, int64 and bool")
         shape = tuple(self.size(n) for n in val.shape)

@@ -63,6 +63,18 @@ function FeatureLabEngine() {
           o[i * n + j] = i === j ? Math.sqrt(s) : s / o[j * n + j];
         }
     },
+    // o with L L' o = b, for L lower triangular (n, n).
+    solve(o, n, a, a0, ai, aj, b, b0, bi) {
+      for (let i = 0; i < n; i++) {
+        let s = b[b0 + i * bi];
+        for (let k = 0; k < i; k++) s -= a[a0 + i * ai + k * aj] * o[k];
+        o[i] = s / a[a0 + i * (ai + aj)];
+      }
+      for (let i = n - 1; i >= 0; i--) {
+        for (let k = i + 1; k < n; k++) o[i] -= a[a0 + k * ai + i * aj] * o[k];
+        o[i] /= a[a0 + i * (ai + aj)];
+      }
+    },
   };
 
   // Random numbers: sfc32, one stream for each array, so that no array depends on another's size.

@@ -2,7 +2,7 @@
 // torch 2.13.0, source 10635fa0f08bdd70
 FeatureLab.model("giant_steps",{"sizes":{"n":{"d^kappa":1},"h":{"h":1},"p":{"h":2},"c":{"1":3}},"draws":{"V":{"law":"normal","shape":["h","c"]},"B0":{"law":"lower","shape":["h","h"]},"chi0":{"law":"chi","shape":["h"],"df":{"d":1,"1":-3}},"U":{"law":"uniform","shape":["h"]},"F":{"law":"uniform","shape":["h"]},"X1":{"law":"normal","shape":["n","c"]},"Z1":{"law":"normal","shape":["n","p"]},"B1":{"law":"lower","shape":["p","p"]},"chi1":{"law":"chi","shape":["p"],"df":{"d":1,"1":-3,"h":-2}},"X2":{"law":"normal","shape":["n","c"]},"Z2":{"law":"normal","shape":["n","p"]},"B2":{"law":"lower","shape":["p","p"]},"chi2":{"law":"chi","shape":["p"],"df":{"d":1,"1":-3,"h":-2}},"X3":{"law":"normal","shape":["n","c"]},"Z3":{"law":"normal","shape":["n","p"]},"B3":{"law":"lower","shape":["p","p"]},"chi3":{"law":"chi","shape":["p"],"df":{"d":1,"1":-3,"h":-2}},"X4":{"law":"normal","shape":["n","c"]},"Z4":{"law":"normal","shape":["n","p"]},"B4":{"law":"lower","shape":["p","p"]},"chi4":{"law":"chi","shape":["p"],"df":{"d":1,"1":-3,"h":-2}}},"init":["start"],"step":["giant_step","next_batch"],"measure":["cosines"]},function(kernel){
 kernel("start",["V","B0","chi0","U","F","bias","rate"],function(rt,{c,h}){
-return [[h*c,h*h,h,h,h,0,0],[h*h,h,h,h,h*h,h,2*h*h,2*h*h,4*h*h,2*c*h,2*h,2*h]];
+return[[h*c,h*h,h,h,h,0,0],[h*h,h,h,h,h*h,h,2*h*h,2*h*h,4*h*h,2*c*h,2*h,2*h]];
 },function(rt,{c,h},[b1,b2,b3,b4,b5,b6,b7,b8,b9,b10,b11,b12],V,B0,chi0,U,F,bias,rate){
 let s1;
 {
@@ -105,14 +105,14 @@ s1=(rate*(2*h));
 return{M:b10,S:b9,a:b11,b:b12,eta:s1};
 });
 kernel("giant_step",["M","S","a","b","X1","Z1","B1","chi1","eta","linear1","linear2","square1","square2","cross"],function(rt,{c,n,p}){
-return [[p*c,p*p,p,p,n*c,n*p,p*p,p,0,0,0,0,0,0],[p*p,p*p,n*p,n*p,n*p,n*p,n,n,n*p,p*p,p*p,p*p,p*p,p*p,p*p,p*p,c*p,p*p,p*p,c*p,p*p]];
+return[[p*c,p*p,p,p,n*c,n*p,p*p,p,0,0,0,0,0,0],[p*p,p*p,n*p,n*p,n*p,n*p,n,n,n*p,p*p,p*p,p*p,p*p,p*p,p*p,p*p,c*p,p*p,p*p,c*p,p*p]];
 },function(rt,{c,n,p},[b1,b2,b3,b4,b5,b6,b7,b8,b9,b10,b11,b12,b13,b14,b15,b16,b17,b18,b19,b20,b21],M,S,a,b,X1,Z1,B1,chi1,eta,linear1,linear2,square1,square2,cross){
 let s1,s2;
 {
 let t1=(p+1);
 let a1=0;
 for(let i1=0;i1<p;i1++){
-a1+= S[i1*t1];
+a1+=S[i1*t1];
 }
 s1=a1/(p);
 }
@@ -175,7 +175,7 @@ rt.mm(b12,0,p,p,n,b9,0,1,p,b9,0,p,1);
 let t1=(p+1);
 let a1=0;
 for(let i1=0;i1<p;i1++){
-a1+= b12[i1*t1];
+a1+=b12[i1*t1];
 }
 s2=a1/(p);
 }
@@ -221,7 +221,7 @@ b21[t1+i2]=(b18[t1+i2]+b19[t1+i2]);
 return{M:b20,S:b21};
 });
 kernel("next_batch",["X2","X3","X4","Z2","Z3","Z4","B2","B3","B4","chi2","chi3","chi4"],function(rt,{c,n,p}){
-return [[n*c,n*c,n*c,n*p,n*p,n*p,p*p,p*p,p*p,p,p,p],[c*n,c*n,c*n,n*p,n*p,n*p,p*p,p*p,p*p,p,p,p]];
+return[[n*c,n*c,n*c,n*p,n*p,n*p,p*p,p*p,p*p,p,p,p],[c*n,c*n,c*n,n*p,n*p,n*p,p*p,p*p,p*p,p,p,p]];
 },function(rt,{c,n,p},[b1,b2,b3,b4,b5,b6,b7,b8,b9,b10,b11,b12],X2,X3,X4,Z2,Z3,Z4,B2,B3,B4,chi2,chi3,chi4){
 {
 for(let i1=0;i1<n;i1++){
@@ -314,7 +314,7 @@ return{X1:b1,X2:b2,X3:b3,Z1:b4,Z2:b5,Z3:b6,B1:b7,B2:b8,B3:b9,chi1:b10,chi2:b11,c
 });
 kernel("cosines",["M","S","X1","d","linear1","linear2","square1","square2","cross"],function(rt,{c,n,p}){
 rt.check("cosines",c>2);
-return [[p*c,p*p,n*c,0,0,0,0,0,0],[p,p,c*p,p,p]];
+return[[p*c,p*p,n*c,0,0,0,0,0,0],[p,p,c*p,p,p]];
 },function(rt,{c,n,p},[b1,b2,b3,b4,b5],M,S,X1,d,linear1,linear2,square1,square2,cross){
 let s1,s2,s3,s4,s5,s6,s7,s8,s9,s10;
 {

@@ -121,29 +121,35 @@
   function drawPlot(plot, result, ghost, [lo, hi], width, id, now) {
     const height = tall(width), log = plot.scale === "log";
     const drawn = plot.curves.map((c) => lines(c, result.curves));
-    const last = result.times[result.times.length - 1] || 1;
-    const f = frame(width, height, { lo: 0, hi: last, label: "step", whole: 1 }, { lo, hi, log });
+    const x = (r) => (plot.x ? r.curves[plot.x.key] : r.times), all = x(result), last = all[all.length - 1] || 1;
+    const X = plot.x ? { lo: all[0], label: plot.x.label, log: plot.x.scale } : { lo: 0, label: "step", whole: 1 };
+    const f = frame(width, height, { ...X, hi: last }, { lo, hi, log });
     let svg = f.svg + `<clipPath id="${id}"><rect x="${f.box.left}" y="${f.box.top - 1}" width="${f.box.width}" height="${f.box.height + 2}"/></clipPath><g clip-path="url(#${id})">`;
     for (const level of plot.levels || []) {
       const y = f.y(level.at).toFixed(1), right = f.box.left + f.box.width;
       svg += `<path d="M${f.box.left} ${y}H${right}" stroke="var(--ink)" stroke-dasharray="1 5" stroke-width="1.5"/>` +
         `<text x="${right - 4}" y="${y - 5}" text-anchor="end">${html(level.label)}</text>`;
     }
+    const at = plot.x && plot.x.mark ? result.curves[plot.x.mark.key][0] : NaN;
+    if (at > X.lo && at < last)
+      svg += `<path d="M${f.x(at).toFixed(1)} ${f.box.top}v${f.box.height}" stroke="var(--ink)" stroke-dasharray="1 5" stroke-width="1.5"/>` +
+        `<text x="${f.x(at)}" y="${f.box.top + 12}" text-anchor="${2 * f.x(at) < width ? "start" : "end"}" dx="${2 * f.x(at) < width ? 5 : -5}">${html(plot.x.mark.label)}</text>`;
     plot.curves.forEach((c, k) => {
       const thin = drawn[k].length > 1, past = ghost && !thin && c.line !== "theory" ? lines(c, ghost.curves) : [];
       for (const l of past)
-        svg += `<path class="ghost" d="${path(ghost.times, l, f.x, f.y, log)}" ${stroke(c)}/>`;
+        svg += `<path class="ghost" d="${path(x(ghost), l, f.x, f.y, log)}" ${stroke(c)}/>`;
       for (const l of drawn[k])
-        svg += `<path d="${path(result.times, l, f.x, f.y, log)}" ${stroke(c)} stroke-width="${thin ? 1 : 2.2}" opacity="${thin ? 0.6 : 1}"/>`;
+        svg += `<path d="${path(all, l, f.x, f.y, log)}" ${stroke(c)} stroke-width="${thin ? 1 : 2.2}" opacity="${thin ? 0.6 : 1}"/>`;
     });
     svg += "</g>";
-    if (now !== undefined) svg += `<path class="now" d="M${f.x(now).toFixed(1)} ${f.box.top}v${f.box.height}"/>`;
+    if (now !== undefined) svg += `<path class="now" d="M${f.x(all[now]).toFixed(1)} ${f.box.top}v${f.box.height}"/>`;
     const items = plot.curves.map((c, k) => {
       const l = drawn[k], end = l.length === 1 && c.line !== "theory" ? l[0][l[0].length - 1] : undefined;
       return l.length ? { text: c.label, end, swatch: `<svg width="26" height="8" aria-hidden="true"><path d="M0 4H26" ${stroke(c)} stroke-width="2.4"/></svg>` } : null;
     }).filter((c) => c && !(Number.isNaN(c.end)));
     const legend = items.map((c) => `<li>${c.swatch}${html(c.text)}${c.end === undefined ? "" : ` <b>${format(c.end)}</b>`}</li>`).join("");
     const told = items.filter((c) => c.end !== undefined).map((c) => `${c.text} ends at ${format(c.end)}`).join(", ");
+    f.share = (px) => (X.log ? Math.log(f.inverse.x(px) / X.lo) / Math.log(last / X.lo) : f.inverse.x(px) / last);
     return { f, svg: `<h3>${html(plot.title)}</h3><ul>${legend}</ul><svg width="${width}" height="${height}" role="img" aria-label="${html(plot.title + (told ? ": " + told : ""))}">${svg}</svg>` };
   }
 
@@ -196,10 +202,11 @@
   // The edge number k (it may lie between two) of the cells of an axis.
   const edge = (A, k) => A.scale === "log" ? A.min * (A.max / A.min) ** (k / A.cells) : A.min + (k / A.cells) * (A.max - A.min);
 
-  // Cells from coarse to fine; y runs over a factor A.around on both sides of the boundary.
-  function cellsOf(phase, boundary) {
-    const middle = boundary(edge(phase.x, phase.x.cells / 2));
-    const axes = { x: phase.x, y: { ...phase.y, scale: "log", min: middle / phase.y.around, max: middle * phase.y.around } };
+  // Cells from coarse to fine; y runs over a factor A.around on both sides of the boundary, as far
+  // as its slider goes.
+  function cellsOf(phase, boundary, least, most) {
+    const middle = boundary(edge(phase.x, phase.x.cells / 2)), { around } = phase.y;
+    const axes = { x: phase.x, y: { ...phase.y, scale: "log", min: Math.max(middle / around, least), max: Math.min(middle * around, most) } };
     const at = (A) => Array.from({ length: A.cells }, (_, k) => (A.integer ? Math.round : Number)(edge(A, k + 0.5)));
     const xs = at(axes.x), ys = at(axes.y), cells = [];
     for (let gap = 4; gap >= 1; gap /= 2)
@@ -321,7 +328,7 @@ ${rest.length ? `<details class="more"${open ? " open" : ""}><summary>More: ${ht
       if (scrub) {
         this.$("[name=play]").onclick = () => this.play();
         this.boxes.forEach((box, k) => {
-          const move = (e) => e.buttons && this.frames && this.seek(this.frames[k].inverse.x(e.clientX - box.getBoundingClientRect().left) / this.frames[k].last);
+          const move = (e) => e.buttons && this.frames && this.seek(this.frames[k].share(e.clientX - box.getBoundingClientRect().left));
           box.onpointerdown = (e) => { if (!e.button && e.target.closest("svg[role]")) { box.setPointerCapture(e.pointerId); move(e); } };
           box.onpointermove = (e) => { if (box.hasPointerCapture(e.pointerId)) move(e); };
         });
@@ -465,7 +472,7 @@ ${rest.length ? `<details class="more"${open ? " open" : ""}><summary>More: ${ht
     }
 
     watch() {
-      this.resize = new ResizeObserver(() => this.draw());
+      this.resize = new ResizeObserver(() => { this.width = 0; this.draw(); });
       this.resize.observe(this.$(".plots"));
       const theme = () => this.dark();
       this.theme = new MutationObserver(theme);
@@ -532,8 +539,8 @@ ${rest.length ? `<details class="more"${open ? " open" : ""}><summary>More: ${ht
     cells() {
       const { map, config: { phase } } = this;
       if (!phase) return;
-      const { x, y } = phase;
-      Object.assign(map, cellsOf(phase, (v) => this.law.at(y.name, { ...map.params, [x.name]: v })), { stale: false });
+      const { x, y } = phase, s = this.sliders.find((o) => o.name === y.name), line = (v) => this.law.at(y.name, { ...map.params, [x.name]: v });
+      Object.assign(map, cellsOf(phase, line, s.min, limit(s, map.params)), { stale: false });
       this.fill(map.cells.map((c) => c.set));
       this.drawMap();
     }
@@ -587,21 +594,21 @@ ${rest.length ? `<details class="more"${open ? " open" : ""}><summary>More: ${ht
       return say(this.config.sentence, ends(this.run.result, this.run.params));
     }
 
-    // The width of each picture, read before any is drawn.
+    // The width of each picture, read once a size.
     wide() {
-      return Math.max(240, Math.floor(this.boxes[0].clientWidth));
+      return (this.width = this.width || Math.max(240, Math.floor(this.boxes[0].clientWidth)));
     }
 
     draw() {
       if (!this.run.result || this.$(".lab").hidden) return;
       const width = this.wide(), { plots, scrub } = this.config, { result } = this.run, { times } = result, ranges = plots.map((p) => range(p, result));
-      const last = times[times.length - 1] || 1, now = Math.round(this.at * (times.length - 1));
+      const now = Math.round(this.at * (times.length - 1));
       this.frames = plots.map((p, k) => {
         const box = this.boxes[k], all = ranges.filter((_, i) => i === k || (p.group && plots[i].group === p.group));
         const span = [Math.min(...all.map((r) => r[0])), Math.max(...all.map((r) => r[1]))];
-        const { f, svg } = drawPlot(p, result, this.ghost, span, width, "clip" + k, scrub && this.at < 1 ? times[now] : undefined);
+        const { f, svg } = drawPlot(p, result, this.ghost, span, width, "clip" + k, scrub && this.at < 1 ? now : undefined);
         box.innerHTML = svg;
-        return { ...f, last };
+        return f;
       });
       if (scrub) this.drawInside(scrub, now, width);
       this.drawMap(width);
@@ -622,7 +629,8 @@ ${rest.length ? `<details class="more"${open ? " open" : ""}><summary>More: ${ht
       range.max = result.times.length - 1;
       range.value = now;
       range.setAttribute("aria-valuetext", told);
-      this.$(".time output").textContent = "step " + format(result.times[now]);
+      const [{ x }] = this.config.plots;
+      this.$(".time output").textContent = x ? "n = " + format(result.curves[x.key][now]) : "step " + format(result.times[now]);
     }
 
     drawMap(width = this.wide()) {

@@ -4,7 +4,7 @@ FeatureLab.model("signal_noise",{"sizes":{"n":{"n":1},"h":{"m":1},"2":{"1":2},"r
 kernel("prepare",["U","F","Z","chi","V","B","chi_w","d","mu","sigma","sigma0","tied","flip","rate","m","q"],function(rt,{h,k,n,r}){
 rt.check("prepare",k===n+1);
 rt.check("prepare",r===2*h);
-return [[n,n,n*n,n,k*2*h,r*r,r,0,0,0,0,0,0,0,0,0],[n,4*h*h,n*(2*h+n+1),4*h*h,2*h*(2*h+n+1),(n+1)*(2*h+n+1),2*h*(n+1),(n+1)*(2*h+n+1),(n+1)*(n+1),n,(n+1)*(2*h+n+1),2*h*(n+1),(n+1)*(n+1),2*h*(n+1)]];
+return[[n,n,n*n,n,k*2*h,r*r,r,0,0,0,0,0,0,0,0,0],[n,4*h*h,n*(2*h+n+1),4*h*h,2*h*(2*h+n+1),(n+1)*(2*h+n+1),2*h*(n+1),(n+1)*(2*h+n+1),(n+1)*(n+1),n,(n+1)*(2*h+n+1),2*h*(n+1),(n+1)*(n+1),2*h*(n+1)]];
 },function(rt,{h,k,n,r},[b1,b2,b3,b4,b5,b6,b7,b8,b9,b10,b11,b12,b13,b14],U,F,Z,chi,V,B,chi_w,d,mu,sigma,sigma0,tied,flip,rate,m,q){
 let s1;
 {
@@ -145,7 +145,7 @@ return{y:b1,y_obs:b10,X:b11,W0:b5,A0:b12,G:b13,C:b14,eta:s1};
 });
 kernel("theory_start",["A0","y_obs","d","mu","sigma","q"],function(rt,{h,k,n}){
 rt.check("theory_start",k===n+1);
-return [[2*h*k,n,0,0,0,0],[n]];
+return[[2*h*k,n,0,0,0,0],[n]];
 },function(rt,{h,k,n},[b1],A0,y_obs,d,mu,sigma,q){
 let s1,s2,s3,s4,s5,s6,s7,s8,s9,s10,s11;
 {
@@ -195,7 +195,7 @@ return{u0:s4,v0:s5,u:s6,v:s7,c:s8,kappa:s9,ratio:s10,snr:s11};
 });
 kernel("descend",["C","A0","G","X","W0","y","y_obs","sigma","q","eta"],function(rt,{h,k,n,w}){
 rt.check("descend",k===n+1);
-return [[2*h*k,2*h*k,k*k,k*w,2*h*w,n,n,0,0,0],[2*h*(n+1),2*h*(n+1),2*h*n,2*n,2*h,2,2*h,2,n,2*n,n,1,n,2*n,2,2,1,2*h*(n+1)]];
+return[[2*h*k,2*h*k,k*k,k*w,2*h*w,n,n,0,0,0],[2*h*(n+1),2*h*(n+1),2*h*n,2*n,2*h,2,2*h,2,n,2*n,n,1,n,2*n,2,2,1,2*h*(n+1)]];
 },function(rt,{h,k,n,w},[b1,b2,b3,b4,b5,b6,b7,b8,b9,b10,b11,b12,b13,b14,b15,b16,b17,b18],C,A0,G,X,W0,y,y_obs,sigma,q,eta){
 rt.mm(b1,0,2*h,n+1,n+1,C,0,n+1,1,G,0,n+1,1);
 {
@@ -367,7 +367,7 @@ b18[t13+i3]=(C[t13+i3]+(t6*(((i3<1?t14:0)+(i3<1?t15:0))+(i3>=1?(b3[t16+i3]<=0?0:
 return{C:b18};
 });
 kernel("theory",["u","v","q","eta","mu","sigma","d","m","flip","y"],function(rt,{n}){
-return [[0,0,0,0,0,0,0,0,0,n],[]];
+return[[0,0,0,0,0,0,0,0,0,n],[]];
 },function(rt,{n},[],u,v,q,eta,mu,sigma,d,m,flip,y){
 let s1,s2;
 s1=(u+((((((eta*q)*((1)-(flip*(2))))*mu)*mu)*(rt.pow(u,(q-(1)))))/(m*(4))));
@@ -377,7 +377,7 @@ return{u:s1,v:s2};
 kernel("look",["C","A0","G","X","W0","y","y_obs","sigma","q","E","u","v","u0","v0"],function(rt,{h,k,n,t,w}){
 rt.check("look",k===n+1);
 rt.check("look",t>=10);
-return [[2*h*k,2*h*k,k*k,k*w,2*h*w,n,n,0,0,t*2*h,0,0,0,0],[2*h*(n+1),2*h*(n+1),2*n,2,2,n,2*n,n,n,1,2*h,h,2*h,n,2*h*n,n,h*n,w*(n+1),2*h*w,2*h*w,2*h,1,1,2*h*w,4*h*h,4*h*h,2*h*t,4*h,4,2*t,t,2,t,1,t,1,n,n,1,n,1,1,1,1,1,n,10,2*h,n]];
+return[[2*h*k,2*h*k,k*k,k*w,2*h*w,n,n,0,0,t*2*h,0,0,0,0],[2*h*(n+1),2*h*(n+1),2*n,2,2,n,2*n,n,n,1,2*h,h,2*h,n,2*h*n,n,h*n,w*(n+1),2*h*w,2*h*w,2*h,1,1,2*h*w,4*h*h,4*h*h,2*h*t,4*h,4,2*t,t,2,t,1,t,1,n,n,1,n,1,1,1,1,1,n,10,2*h,n]];
 },function(rt,{h,k,n,t,w},[b1,b2,b3,b4,b5,b6,b7,b8,b9,b10,b11,b12,b13,b14,b15,b16,b17,b18,b19,b20,b21,b22,b23,b24,b25,b26,b27,b28,b29,b30,b31,b32,b33,b34,b35,b36,b37,b38,b39,b40,b41,b42,b43,b44,b45,b46,b47,b48,b49],C,A0,G,X,W0,y,y_obs,sigma,q,E,u,v,u0,v0){
 let s1,s2,s3,s4,s5,s6,s7,s8,s9,s10,s11,s12,s13,s14,s15,s16,s17,s18,s19,s20,s21,s22,s23,s24;
 rt.mm(b1,0,2*h,n+1,n+1,C,0,n+1,1,G,0,n+1,1);
@@ -455,7 +455,7 @@ b8[i1]=((b7[i1]-b7[n+i1])/h);
 }
 {
 for(let i1=0;i1<n;i1++){
-b9[i1]=(+(y_obs[i1] !==y[i1]));
+b9[i1]=(+(y_obs[i1]!==y[i1]));
 }
 }
 {
@@ -680,7 +680,7 @@ b37[i1]=(1-(+b9[i1]));
 {
 let a1=0;
 for(let i1=0;i1<n;i1++){
-a1+= b37[i1];
+a1+=b37[i1];
 }
 s1=a1/(n);
 }
