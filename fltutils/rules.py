@@ -3,7 +3,7 @@
 A rule maps (params, D, state, eta, here) to new (params, state). The parameters are a tuple of
 tensors, runs first, and a rule works leaf by leaf. D is the descent direction, minus the gradient
 of the loss at params; eta is (R,), one rate a run; `here` computes a descent elsewhere, and norms.
-GD, momentum and SAM stay in the span of the data. Sign-GD and Adam see coordinates.
+GD, momentum and SAM stay in the span of the data. Sign-GD, Adam and their kin see coordinates.
 """
 
 import inspect
@@ -89,11 +89,29 @@ def adam(
     return along(params, eta, tuple(m / (v.sqrt() + eps) for m, v in hats)), (ms, vs, t)
 
 
+def signum(
+    params: Params, D: Params, state: State, eta: Tensor, here: Here, *, beta: Rate = 0.9
+) -> tuple[Params, State]:
+    """Signed momentum: m <- beta m + (1 - beta) (-grad L(w));  w <- w + eta sign(m)."""
+    old = state or tuple(torch.zeros_like(d) for d in D)
+    ms = tuple(beta * m + (1 - beta) * d for m, d in zip(old, D, strict=True))
+    return along(params, eta, tuple(m.sign() for m in ms)), ms
+
+
+def adamw(
+    params: Params, D: Params, state: State, eta: Tensor, here: Here, *, decay: Size
+) -> tuple[Params, State]:
+    """Adam with decoupled weight decay: w <- w - eta (m-hat / (sqrt(v-hat) + eps) + decay w)."""
+    stepped, state = adam(params, D, state, eta, here)
+    return along(stepped, -decay * eta, params), state
+
+
 Rule = Callable[..., tuple[Params, State]]
 RULES: dict[str, Rule] = {
-    "gd": gd, "momentum": momentum, "sam": sam, "sign_gd": sign_gd, "adam": adam
+    "gd": gd, "momentum": momentum, "sam": sam, "sign_gd": sign_gd, "adam": adam,
+    "signum": signum, "adamw": adamw,
 }  # fmt: skip
-SEES_COORDINATES = {"sign_gd", "adam"}
+SEES_COORDINATES = {"sign_gd", "adam", "signum", "adamw"}
 
 
 def check_options(rule: str, options: dict[str, Any]) -> None:

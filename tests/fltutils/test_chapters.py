@@ -11,7 +11,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fltutils import models, signal_noise
+from fltutils import models, signal_noise, train
 from tests.fltutils import plain
 from tests.fltutils.batches import batch, trained
 from tools.chapters import live
@@ -45,6 +45,18 @@ def sandbox() -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def overfitting() -> dict[str, Any]:
     return definitions("benign_overfitting", "outputs", "push")
+
+
+@pytest.fixture(scope="module")
+def wrong_labels() -> dict[str, Any]:
+    return definitions("label_noise", "flipped", "margins", "strength", "law", "active")
+
+
+@pytest.fixture(scope="module")
+def adaptive() -> dict[str, Any]:
+    return definitions(
+        "adam_vs_gd", "dimension", "draw", "sign_gd", "adam", "attention", "transformer"
+    )
 
 
 @few
@@ -96,3 +108,141 @@ def test_outputs_and_push_of_benign_overfitting(
     C = models.pull(A[None], p.y[None], models.downhill(f, p.y_obs[None]), q)
     push = overfitting["push"](A, p.y, p.y_obs, q)
     torch.testing.assert_close(push, C[0], rtol=1e-11, atol=1e-13)
+
+
+def test_law_of_label_noise_is_gradient_descent_on_orthogonal_noise(
+    wrong_labels: dict[str, Any],
+) -> None:
+    """Every margin at every step, for noise patches that do not overlap and a tiny start."""
+    n, d, m, c, dT, steps = 12, 400.0, 5, 6.0, 0.1, 60
+    rng = np.random.default_rng(5)
+    mu, xi = np.zeros((2, 1 + n)), np.zeros((2, n, 1 + n))
+    mu[:, 0] = np.sqrt(c * d / n)
+    xi[:, :, 1:] = np.sqrt(d) * np.eye(n)
+    y, keep = (np.where(rng.random((2, n)) < share, 1.0, -1.0) for share in (0.5, 0.75))
+    W0 = 1e-9 * np.abs(rng.standard_normal((2, 2, m, 1 + n)))
+    W0[:, :, :, 1:] *= np.sign(rng.random((2, 2, m, n)) - 0.5)
+    W0[:, 1, :, 0] *= -1  # on the right side of the signal from the start
+    data = signal_noise.given(mu, xi, y, W0, y_obs=y * keep)
+    run = train.train(
+        signal_noise.problem(data), eta=dT * n * m / d, steps=steps, record={"f": lambda s: s.f}
+    )
+    alpha = wrong_labels["active"](data)
+    assert float(alpha.min()) < 0.5 < float(alpha.max())
+    u, v = wrong_labels["law"](data.y, data.y_obs, alpha, c, dT, steps)
+    told = [wrong_labels["margins"](*x, data.y, data.y_obs) for x in zip(u, v, strict=True)]
+    found = data.y_obs * run.history["f"]
+    assert int(wrong_labels["flipped"](data).sum()) > 2
+    torch.testing.assert_close(torch.stack(told), found, rtol=0, atol=1e-6)
+
+
+@few
+@given(cases)
+def test_sam_of_sharpness_aware(case: tuple[int, int]) -> None:
+    """One step of the chapter's SAM is one step of the package's."""
+    chapter = definitions("sharpness_aware", "pulls", "push", "climbed", "sam_push")
+    chapter["sam_push"].__globals__.update(models=models, signal_noise=signal_noise)
+    problem = signal_noise.problem(batch([plain.problem(case[0], flip=0.3)]))
+    A = problem.data.A0.view(*problem.data.W0.shape[:3], -1)
+    step = train.train(problem, rule="sam", eta=0.05, steps=1, tau=0.2 * case[1])
+    C = chapter["sam_push"](A, problem.data, 0.2 * case[1])
+    torch.testing.assert_close(0.05 * C, step.last.params[0], rtol=1e-11, atol=1e-14)
+
+
+def test_two_numbers_a_sample_of_label_noise_gd() -> None:
+    """Equation (3): one step of the package on orthogonal patches that their own class sees."""
+    chapter = definitions("label_noise_gd", "pull", "step")
+    n, mu, eta = 5, 0.7, 0.2
+    y = torch.tensor([[1.0, -1.0, 1.0, 1.0, -1.0]], dtype=torch.float64)
+    W0 = torch.zeros(1, 2, 1, 1 + n, dtype=torch.float64)
+    mine = torch.stack([y > 0, y < 0], 1)[0]
+    W0[0, :, 0, 0] = torch.tensor([0.4, -0.3])
+    W0[0, :, 0, 1:] = torch.where(mine, 0.2 * torch.arange(1.0, 1 + n), -0.1)
+    axes = torch.eye(1 + n, dtype=torch.float64)
+    eps = torch.tensor([[1.0, 1.0, -1.0, 1.0, -1.0]], dtype=torch.float64)
+    s = signal_noise.given(mu * axes[:1], 2 * axes[None, 1:], y, W0, y_obs=eps * y)
+    before, after = (
+        train.train(signal_noise.problem(s, q=2), eta=eta, steps=k).last for k in (0, 1)
+    )
+
+    def answers(state: train.State) -> tuple[torch.Tensor, torch.Tensor]:
+        a = signal_noise.products(state)[:, :, 0].clamp(min=0) ** 2
+        z = signal_noise.products(state)[:, :, 0, 0].square()
+        return z, (a[..., 1:] * mine).sum(1)
+
+    g = torch.from_numpy(chapter["pull"]((y * before.f).numpy(), eps.numpy()))
+    kappa = 2 * eta * 4 / n
+    found = chapter["step"](*answers(before), y, g, kappa, mu**2 / 4)
+    for own, theirs in zip(found, answers(after), strict=True):
+        torch.testing.assert_close(own, theirs, rtol=1e-12, atol=0)
+
+
+@pytest.mark.parametrize("rule", ["sign_gd", "adam"])
+def test_rules_of_adam_vs_gd(adaptive: dict[str, Any], rule: str) -> None:
+    p = plain.problem(4)
+    W, m, v = p.W0, torch.zeros_like(p.W0), torch.zeros_like(p.W0)
+    for t in range(1, 11):
+        g = plain.gradient(W, p, 3)
+        if rule == "adam":
+            W, m, v = adaptive["adam"](W, g, 0.01, m, v, t)
+        else:
+            W = adaptive["sign_gd"](W, g, 0.01)
+    run = trained(batch([p]), q=3, rule=rule, eta=0.01, steps=10)
+    torch.testing.assert_close(signal_noise.weights(run.last)[0], W, rtol=1e-10, atol=1e-12)
+
+
+def test_sparse_noise_of_adam_vs_gd(adaptive: dict[str, Any]) -> None:
+    """s entries a patch, and the trace; where patches overlap they share a column."""
+    n, d, s = 6, 13, 4
+    y, xi = adaptive["draw"](n, d, s, 0.5, 0.2, np.random.default_rng(0))
+    assert np.array_equal(xi[:, 0], -0.2 * y)
+    assert np.array_equal((xi[:, 1:] != 0).sum(1), [s] * n)
+    assert (xi[:, 1:] != 0).any(0).sum() <= d - 1 < n * s
+    _, wide = adaptive["draw"](400, 10**8, 20, 0.5, 0.2, np.random.default_rng(1))
+    assert abs(wide[:, 1:][wide[:, 1:] != 0].std() - 0.5) < 0.02
+    assert adaptive["dimension"](3, 5) == 45**2
+
+
+@pytest.mark.parametrize("rule", ["sign_gd", "adam"])
+def test_coordinates_that_no_sample_touches_stay(rule: str) -> None:
+    """What frees the dimension in adam_vs_gd: the used columns alone train the same network."""
+    p = plain.problem(2)
+    xi = p.xi.clone()
+    xi[:, 5:] = 0.0
+    mu = torch.zeros_like(p.mu)
+    mu[0] = 1.0
+    wide, narrow = (
+        signal_noise.given(mu[None, :r], xi[None, :, :r], p.y[None], p.W0[None, ..., :r])
+        for r in (len(mu), 5)
+    )
+    W, V = (
+        signal_noise.weights(trained(s, q=3, rule=rule, eta=0.01, steps=10).last)[0]
+        for s in (wide, narrow)
+    )
+    assert torch.equal(W[..., 5:], p.W0[..., 5:])
+    torch.testing.assert_close(W[..., :5], V, rtol=1e-12, atol=1e-14)
+
+
+def test_transformer_of_adam_vs_gd(adaptive: dict[str, Any]) -> None:
+    """Against the two tokens, the softmax and the sums written out."""
+    rng = np.random.default_rng(3)
+    Q, K, V, X = (
+        torch.from_numpy(rng.standard_normal(shape))
+        for shape in ((4, 7), (4, 7), (2, 3, 7), (6, 7))
+    )
+    y = torch.tensor([1.0, -1.0, 1.0, -1.0, 1.0], dtype=torch.float64)
+    f = torch.zeros_like(y)
+    for i in range(5):
+        tokens = torch.stack([y[i] * X[0], X[1 + i]])
+        for x in tokens:
+            weight = ((tokens @ K.T) @ (Q @ x)).softmax(0)
+            values = V.mean(1) @ (weight @ tokens)
+            f[i] += values[0] - values[1]
+
+    class Data:
+        pass
+
+    data: Any = Data()
+    data.X, data.y = X[None], y[None]
+    found, _ = adaptive["transformer"]((Q[None], K[None], V[None]), data)
+    torch.testing.assert_close(found[0], f, rtol=1e-10, atol=1e-12)

@@ -72,6 +72,25 @@ def test_adam_is_adam_of_torch(case: tuple[int, int], beta1: float, beta2: float
     assert_same(W, V, p.W0)
 
 
+@few
+@given(cases, st.floats(0.0, 2.0))
+def test_adamw_is_adamw_of_torch(case: tuple[int, int], decay: float) -> None:
+    p, q = plain.problem(case[0]), case[1]
+    V = plain.optimise(p, q, STEPS, torch.optim.AdamW, lr=0.002, weight_decay=decay)
+    assert_same(ours(p, q, "adamw", 0.002, decay=decay), V, p.W0)
+
+
+@few
+@given(cases, st.floats(0.0, 0.95))
+def test_signum_is_a_loop_over_signs_of_momentum(case: tuple[int, int], beta: float) -> None:
+    p, q = plain.problem(case[0]), case[1]
+    W, m = p.W0.clone(), torch.zeros_like(p.W0)
+    for _ in range(STEPS):
+        m = beta * m + (1 - beta) * plain.gradient(W, p, q)
+        W = W - 0.002 * m.sign()
+    assert_same(ours(p, q, "signum", 0.002, beta=beta), W, p.W0)
+
+
 def test_adams_defaults_are_those_of_torch() -> None:
     p = plain.problem(3)
     p = p._replace(mu=1e-5 * p.mu, xi=1e-5 * p.xi)  # gradients so small that eps is felt
@@ -99,11 +118,11 @@ def test_momentum_and_sam_without_their_parameter_are_gd(case: tuple[int, int]) 
     assert_same(ours(p, q, "sam", 0.05, tau=0.0), V, p.W0)
 
 
-@pytest.mark.parametrize("rule", ["gd", "momentum", "sam", "sign_gd", "adam"])
+@pytest.mark.parametrize("rule", ["gd", "momentum", "sam", "sign_gd", "adam", "signum", "adamw"])
 def test_a_network_without_gradient_stays(rule: str) -> None:
     """At zero weights every ReLU is off; SAM must not divide by the norm of nothing."""
     p = plain.problem(0)
-    options = {"tau": 0.1} if rule == "sam" else {}
+    options = {"sam": {"tau": 0.1}, "adamw": {"decay": 0.1}}.get(rule, {})
     assert torch.equal(ours(p._replace(W0=0 * p.W0), 1, rule, 0.1, **options), 0 * p.W0)
 
 

@@ -273,7 +273,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"q": True}, "q = True: q must be a whole number >= 1"),
     (
         {"rule": "newton"},
-        "rule = 'newton': rule must be one of 'adam', 'gd', 'momentum', 'sam', 'sign_gd'",
+        "rule = 'newton': rule must be one of 'adam', 'adamw', 'gd', 'momentum', 'sam', 'sign_gd'",
     ),
     ({"eta": -0.1}, "eta = -0.1: eta must be finite and >= 0"),
     ({"eta": float("nan")}, "eta = nan: eta must be finite and >= 0"),

@@ -70,6 +70,7 @@ def _broken(change: Any) -> dict[str, Any]:
         ),
         (lambda c: c["scrub"]["curves"].pop(), r"scrub: samples shows nnv"),
         (lambda c: c["scrub"]["curves"][0].update(key="oops"), "scrub: unknown oops"),
+        (lambda c: c["scrub"]["curves"][0].update(where=["oops", 1]), "scrub: unknown oops"),
         (lambda c: c.pop("switch"), "'switch' is a dependency of 'phase'"),
     ],
 )

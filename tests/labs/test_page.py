@@ -6,6 +6,7 @@ import functools
 import gzip
 import http.server
 import io
+import itertools
 import json
 import math
 import re
@@ -399,7 +400,9 @@ def test_a_prediction_by_keyboard_is_judged_by_the_records(page: Any, site: Path
     assert not page.locator("feature-lab .ask").is_visible()
 
 
-@pytest.mark.parametrize("name", ["benign_overfitting", "decomposition", "staircase"])
+@pytest.mark.parametrize(
+    "name", ["benign_overfitting", "decomposition", "staircase", "label_noise"]
+)
 def test_the_scrubber_shows_the_records_of_its_moment(page: Any, site: Path, name: str) -> None:
     page.goto(f"file://{site}/{name}.html")
     data = settled(page)
@@ -432,8 +435,9 @@ def test_the_scrubber_shows_the_records_of_its_moment(page: Any, site: Path, nam
             assert ((x - cx) / r, (cy - y) / r) == pytest.approx((first, second), abs=0.01)
         return
     tall = [float(r.get_attribute("height")) for r in shown.locator("rect").all()]
-    if name == "decomposition":
-        values = curves["gamma"][k] + curves["rho"][k]
+    if name in ("decomposition", "label_noise"):
+        kept = [name == "decomposition" or one == 1 for one in curves["flipped"][0]]
+        values = curves["gamma"][k] + list(itertools.compress(curves["rho"][k], kept))
         top = max(values)
         assert [t / max(tall) for t in tall] == pytest.approx([v / top for v in values], abs=0.01)
         return

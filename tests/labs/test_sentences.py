@@ -264,6 +264,10 @@ def right(name: str, v: Values) -> str:
     if name == "benign_overfitting":
         e = v["test_error"]
         return "almost never" if e < 0.1 else "as labels" if e < 0.2 else "every second"
+    if name == "label_noise":
+        if v["loss_flipped"] > 0.7:
+            return "above log 2"
+        return "lower, but" if v["loss_flipped"] > 1.5 * v["loss_clean"] else "as low as"
     if name == "giant_step":
         if v["share"] < 1.5 * v["noise"]:
             return "nothing"
@@ -279,6 +283,12 @@ def of_the_verdict(name: str, text: str, v: Values) -> None:
         assert ("not enough to turn" in text) == (v["signal"] > v["spread"])
     if name == "decomposition":
         assert ("And yet" in text) == (v["test_error"] < 0.1 and v["gamma_max"] < v["rho_max"])
+    if name == "label_noise":
+        assert ("No label is flipped" in text) == (v["flips"] == 0)
+        assert ("speaks against" in text) == (v["loss_flipped"] > 0.7)
+        assert ("is learned first" in text) == (
+            v["loss_flipped"] > 0.7 and v["gamma_max"] > v["rho_max"]
+        )
     if name == "staircase":
         assert "that is the stair" not in text or v["across"] > 2.5 * v["random"]
 
@@ -299,13 +309,20 @@ def of_a_moment(name: str, text: str, v: Values) -> None:
     elif name == "benign_overfitting":
         assert ("often decides" in text) == (v["signal"] <= v["spread"])
         assert ("more than the noise" in text) == (v["signal"] > 2 * v["spread"])
+    elif name == "label_noise":
+        assert ("is refused" in text) == (v["fit_flipped"] == 0)
+        assert ("are memorised" in text) == (v["fit_flipped"] > 0)
+        assert ("no flipped sample" in text) == (v["flips"] == 0)
     else:
         found = [v[key] > 2.5 * v["random"] for key in ("along", "across")]
         assert ("left the line" in text) == all(found)
         assert ("still near the middle" in text) == (not any(found))
 
 
-ASKED = ("benign_overfitting", "decomposition", "staircase", "giant_step", "second_layer")
+ASKED = (
+    "benign_overfitting", "decomposition", "staircase", "giant_step", "second_layer",
+    "label_noise",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("name", ASKED)

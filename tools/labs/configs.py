@@ -162,7 +162,8 @@ def check(name: str, config: dict[str, Any]) -> None:
         ]:
             raise readers.fault(path, 0, "predict: every answer but the last needs its condition")
     if scrub := config.get("scrub"):
-        known("scrub", [curve["key"] for curve in scrub["curves"]], curves)
+        for curve in scrub["curves"]:
+            known("scrub", [curve["key"], *curve.get("where", [])[:1]], curves)
         known("scrub", words(path, scrub["sentence"]), numbers | {"step"})
         drawn = [curves[curve["key"]][0] for curve in scrub["curves"]]
         kinds = "".join("v" if isinstance(value, list) else "n" for value in drawn)

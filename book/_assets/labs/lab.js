@@ -157,7 +157,8 @@
   // or neurons in the disc of two cosines.
   const INSIDE = {
     bars(curves, at, width, height) {
-      const all = curves.map(({ key }) => at(key)), most = Math.max(...all.flat(2).filter(Number.isFinite), 1e-9);
+      const kept = ({ key, where }) => at(key).map((v) => v.filter((_, i) => !where || at(where[0])[0][i] === where[1]));
+      const all = curves.map(kept), most = Math.max(...all.flat(2).filter(Number.isFinite), 1e-9);
       return (k) => columns(curves.flatMap((c, i) => all[i][k].map((v) => [[0, v, c.color]])), [0, most], width, height, all[0][k].length);
     },
     samples([plus, minus, noise], at, width, height) {

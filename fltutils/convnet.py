@@ -1,0 +1,64 @@
+"""A small convolutional network on small images, R of them at once.
+
+The patches of an image are cut once, so that the convolution is a product of matrices and the runs
+are its batch.
+"""
+
+from typing import NamedTuple
+
+import torch
+from torch.nn.functional import cross_entropy, unfold
+
+from fltutils import check
+from fltutils.rules import Params
+from fltutils.span import Rng
+from fltutils.train import Problem
+
+Tensor = torch.Tensor
+SIDE, CLASSES = 3, 10  # of a filter; of the labels
+
+
+class Images(NamedTuple):
+    """R sets of n images, cut into p x p patches."""
+
+    patches: Tensor  # (R, n, p * p, SIDE * SIDE)
+    labels: Tensor  # (R, n)  whole numbers from 0
+
+
+def patches(images: Tensor) -> Tensor:
+    """All patches (n, p * p, SIDE * SIDE), p = s - SIDE + 1, of images (n, s, s); p is even."""
+    check.shape("images", images, (None, None, images.shape[1]))
+    if (images.shape[1] - SIDE + 1) % 2:
+        raise ValueError(f"images are {images.shape[1]} wide: the width must be even")
+    return unfold(images[:, None], SIDE).transpose(1, 2).contiguous()
+
+
+def start(rng: Rng, p: int, filters: int, width: int) -> Params:
+    """Weights and biases of one run: variance 2 / inputs before a ReLU, 1 / inputs at the end."""
+    fan = (SIDE * SIDE, (p // 2) ** 2 * filters, width)
+    leaves = []
+    for inputs, outputs, gain in zip(fan, (filters, width, CLASSES), (2, 2, 1), strict=True):
+        leaves.append((gain / inputs) ** 0.5 * rng.standard_normal((inputs, outputs)))
+        leaves.append(0 * leaves[-1][:1])
+    return tuple(torch.from_numpy(leaf) for leaf in leaves)
+
+
+def outputs(params: Params, data: Images) -> tuple[Tensor, None]:
+    """(R, n, CLASSES): filters, ReLU, the highest of 2 x 2, a hidden layer, ReLU, a readout."""
+    K, k, U, u, V, v = params
+    R, n, p = *data.patches.shape[:2], round(data.patches.shape[2] ** 0.5)
+    H = torch.relu(data.patches.flatten(1, 2) @ K + k)
+    H = H.view(R, n, p // 2, 2, p // 2, 2, -1).amax((3, 5)).flatten(2)
+    return torch.relu(H @ U + u) @ V + v, None
+
+
+def losses(f: Tensor, labels: Tensor) -> Tensor:
+    """The cross-entropy of every sample, (R, n)."""
+    each = cross_entropy(f.flatten(0, 1), labels.flatten(), reduction="none")
+    return each.view(labels.shape)
+
+
+def problem(starts: list[Params], data: Images) -> Problem:
+    """The mean cross-entropy of R networks on R sets of images."""
+    together = tuple(torch.stack(leaves) for leaves in zip(*starts, strict=True))
+    return Problem(together, data, outputs, lambda f, data: losses(f, data.labels).mean(1))
