@@ -1,8 +1,9 @@
 "use strict";
 // A box that scrolls sideways can be reached by keyboard, and only while it scrolls.
 (function () {
+  const BOXES = ".scrolls, .pst-scrollable-table-container";
   const watch = new ResizeObserver((seen) => {  // of a part that is not laid out yet, later
-    seen.forEach(({ target: box }) => {
+    new Set(seen.map(({ target }) => target.closest(BOXES))).forEach((box) => {
       const scrolls = box.scrollWidth > box.clientWidth + 1;
       const what = box.classList.contains("scrolls") ? "formula" : "table";
       const wanted = { tabindex: "0", role: "group", "aria-label": `${what}, scrolls sideways` };
@@ -13,7 +14,9 @@
     });
   });
   function mark() {
-    document.querySelectorAll(".scrolls, .pst-scrollable-table-container").forEach((box) => { watch.observe(box); });
+    document.querySelectorAll(BOXES).forEach((box) => {
+      [box, ...box.children].forEach((part) => { watch.observe(part); });  // a late font widens what is inside
+    });
   }
   window.addEventListener("load", mark);
   window.addEventListener("resize", mark);

@@ -132,7 +132,8 @@ def test_the_directive_embeds_the_lab_and_its_figure(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     text = (tmp_path / "out" / "sub" / "page.html").read_text()
     source = f'source="fltutils {address.reference(ROOT)}"'
-    assert f'<feature-lab id="label_noise" model="signal_noise" {source}>' in text
+    assert f'<feature-lab id="front" model="signal_noise" {source}>' in text
+    assert f'<feature-lab id="label_noise" model="signal_noise" {source} asks>' in text
     assert f'<feature-lab id="staircase" model="giant_steps" {source} asks>' in text
     assert re.search(r"<figcaption><p>Its caption is <em>prose</em>\.</p>\s*</figcaption>", text)
     assert "../_static/front-dark.png" in text

@@ -41,12 +41,10 @@ HTML = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>t</t
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with sync_api.sync_playwright() as p:
-        found = find()
-        b = p.chromium.launch(executable_path=found, args=["--no-sandbox"])
-        yield b
-        b.close()
+def browser(playwright: Any) -> Iterator[Any]:
+    b = playwright.chromium.launch(executable_path=find(), args=["--no-sandbox"])
+    yield b
+    b.close()
 
 
 @pytest.fixture(scope="module")

@@ -18,9 +18,9 @@ from playwright.sync_api import (
     BrowserContext,
     ConsoleMessage,
     Page,
+    Playwright,
     Response,
     Route,
-    sync_playwright,
 )
 
 from tests.site import tiny_book as tiny
@@ -99,12 +99,11 @@ def chromium() -> str:
 
 
 @pytest.fixture(scope="session")
-def browser(chromium: str) -> Iterator[Browser]:
+def browser(playwright: Playwright, chromium: str) -> Iterator[Browser]:
     """A headless browser without a network."""
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        yield started
-        started.close()
+    started = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+    yield started
+    started.close()
 
 
 @pytest.fixture

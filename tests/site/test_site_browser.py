@@ -87,6 +87,10 @@ def test_a_phone_never_scrolls_sideways(visit: Visit, address: Address, name: st
     assert not page.evaluate(HIDDEN_OVERFLOW)
 
 
+REACHED = """[...document.querySelectorAll(".scrolls, .pst-scrollable-table-container")]
+    .every((box) => box.scrollWidth <= box.clientWidth + 1 || box.tabIndex === 0)"""
+
+
 @pytest.mark.parametrize("name", PAGES)
 def test_axe_finds_nothing_serious(
     visit: Visit, address: Address, npm_packages: Path, name: str
@@ -101,7 +105,8 @@ def test_axe_finds_nothing_serious(
         page, _ = visit(address("file", name), width=width)
         page.evaluate("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
         page.add_style_tag(content="* { content-visibility: visible !important; }")  # all is seen
-        page.evaluate("new Promise((done) => requestAnimationFrame(() => setTimeout(done, 50)))")
+        page.evaluate("document.fonts.ready.then(() => null)")
+        page.wait_for_function(REACHED)
         page.evaluate(axe)
         return page
 
