@@ -52,7 +52,8 @@ def pictures(outputs: list[Any]) -> Iterator[tuple[str, str]]:
     for output in outputs:
         if light := output.get("data", {}).get("image/png"):
             yield "the picture", light
-        for form, data in output.get("metadata", {}).get("fltutils", {}).items():
+        forms = output.get("metadata", {}).get("fltutils", {})
+        for form, data in sorted(forms.items()):  # a stored notebook has them in this order
             if form != "data":
                 yield f"the {form} form of the picture", data
 

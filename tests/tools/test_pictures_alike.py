@@ -2,6 +2,7 @@
 
 import base64
 import io
+import json
 import zlib
 from typing import Any
 
@@ -80,3 +81,11 @@ def shown(light: str, dark: str, table: str = "1,a,1,0.3333,\n") -> dict[str, An
 )
 def test_each_fault_of_a_picture_is_told(found: list[dict[str, Any]], told: list[str]) -> None:
     assert faults([shown("light", "dark")], found) == told
+
+
+def test_a_stored_notebook_has_the_forms_in_another_order() -> None:
+    output = shown("light", "dark")
+    output.metadata["fltutils"] |= {"a-narrow": "light"}
+    assert faults([shown("light", "dark")], [output])
+    stored = nbformat.from_dict(json.loads(json.dumps(output, sort_keys=True)))
+    assert faults([stored], [output]) == []
