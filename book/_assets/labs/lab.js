@@ -473,7 +473,11 @@ ${rest.length ? `<details class="more"${open ? " open" : ""}><summary>More: ${ht
     }
 
     watch() {
-      this.resize = new ResizeObserver(() => { this.width = 0; this.draw(); });
+      this.resize = new ResizeObserver(() => {
+        const drawn = this.width;
+        this.width = 0;
+        if (this.$(".lab").hidden || this.wide() !== drawn) this.draw();
+      });
       this.resize.observe(this.$(".plots"));
       const theme = () => this.dark();
       this.theme = new MutationObserver(theme);
