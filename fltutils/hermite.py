@@ -174,11 +174,13 @@ def staircase(
     """U*_0, ..., U*_steps as orthonormal columns in R^r.
 
     U*_{t+1} = U*_t + span{mu_{U*_t, x}(f) : x in U*_t}: what is linear once U*_t is known. The
-    rank is that of the coefficients, by their singular values. Three quadratures with different
-    nodes (the first are those of `rule`, if given), each in a random frame, climb side by side. A
-    singular value counts if it exceeds ten times what they disagree by, and `tolerance` times the
-    standard deviation of f. It is zero if it is below the latter by more than they disagree.
-    Where it is neither, finer nodes try again, twice; then f is undecided, which is an error.
+    rank is that of the coefficients, by their singular values. Quadratures with different nodes
+    (the first are those of `rule`, if given), each in a random frame, climb side by side: three,
+    and up to three dimensions a fine even one, that sees a part of f which is thinner than their
+    nodes are dense. A singular value counts if it exceeds ten times what they disagree by, and
+    `tolerance` times the standard deviation of f. It is zero if it is below the latter by more than
+    they disagree. Where it is neither, finer nodes try again, twice; then f is undecided, which is
+    an error. What lives on less than the even one's spacing may still be missed.
     """
     r, steps = check.count("r", r), check.count("steps", steps, 0)
     tolerance = float(check.positive("tolerance", tolerance))
@@ -194,7 +196,7 @@ def _climb(
 ) -> tuple[list[np.ndarray], str]:
     """The staircase by three quadratures, and the doubt at which it ends."""
     rng, size = span.stream(attempt, r, "hermite: frames"), 0.0
-    twins = [np.zeros((r, 0))] * 3  # one basis a quadrature
+    twins = [np.zeros((r, 0))] * (3 if attempt else 4)  # one basis a quadrature
     spaces, climbs = twins[:1], True
     for _ in range(steps):
         k = twins[0].shape[1]
@@ -232,11 +234,16 @@ def _climb(
 
 
 def _rules(most: float, fine: bool) -> list[Rule]:
-    """Three rules of at most so many nodes, none of them at zero."""
+    """Three rules of at most so many nodes, none of them at zero; a fourth beside coarse ones.
+
+    That one is even where its nodes are close enough to be exact to ten digits.
+    """
     half = max(min(int(most) // 2, 50_000 if fine else 14), 3)
     if fine:
         return [_even(2 * (half - half // 9 * i), 9.0 + i) for i in range(3)]
-    return [gauss_hermite(2 * (half - i)) for i in range(3)]
+    dense = min(int(most), 5000) // 2 * 2
+    another = _even(dense, 12.0) if dense >= 26 else gauss_hermite(2 * half + 2)
+    return [*(gauss_hermite(2 * (half - i)) for i in range(3)), another]
 
 
 def energy_above(f: Function, U: np.ndarray, degree: int, rule: Rule | None = None) -> float:

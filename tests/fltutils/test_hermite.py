@@ -152,7 +152,14 @@ UNDECIDED = [  # quadrature does not resolve these; what is true stands beside t
     (lambda a, b, c: a + 1e-5 * a * b + abs(c), 3, [0, 1, 2, 2]),
     (lambda a, b: np.exp(a * a / 5) + b, 2, [0, 1, 1, 1]),
     (lambda a, b: np.log(abs(a)) + b, 2, [0, 1, 1, 1]),
+    (lambda a, b: H(2)(a) + (1 < b) * (b < 1.01), 2, [0, 1, 1, 1]),
 ]
+
+
+def test_a_part_that_is_thinner_than_the_nodes_are_dense_is_seen():
+    """A box between the nodes of three Gauss-Hermite rules, which all find nothing there."""
+    f = lambda a, b: (1 < a) * (a < 1.2) * (1 < b) * (b < 1.2) + H(2)(b)  # noqa: E731
+    assert dimensions(f, 2) == [0, 1, 2, 2]
 
 
 def rotated(f, r, number=3):
@@ -227,7 +234,7 @@ def test_a_target_that_is_not_finite_is_refused_without_a_warning(f):
         hermite.staircase(f if f is not np.divide else lambda a, b: 0 * a / (b - b), 2, 2)
 
 
-def test_a_given_rule_is_compared_with_two_others():
+def test_a_given_rule_is_compared_with_three_others():
     f, r, dims = STAIRS[4]
     assert dimensions(f, r, rule=hermite.gauss_hermite(9)) == dims
     nodes = []
@@ -237,7 +244,7 @@ def test_a_given_rule_is_compared_with_two_others():
         return a + a * b
 
     hermite.staircase(seen, 2, 1, hermite.gauss_hermite(7))
-    assert nodes == [7**2, 26**2, 24**2]
+    assert nodes == [7**2, 26**2, 24**2, 546**2]
 
 
 def test_no_evaluation_without_a_step():

@@ -349,11 +349,12 @@ def test_the_ring_is_dragged_and_moved_by_keys_and_the_curves_follow(page: Any, 
     )
     told = page.locator("input[name=mu]").get_attribute("aria-valuetext")
     p = moved["params"]
-    switch = (1 / p["n"]) ** (1 / p["q"]) * p["d"] ** 0.5  # n SNR^q = 1
+    switch = (p["d"] / p["n"]) ** 0.25  # n mu^4 / d = 1
     assert float(told.split("predicted switch: ")[1]) == pytest.approx(switch, rel=5e-3)
-    press(page, "q", "Home", "ArrowRight")  # q = 3/2: no theorem, no mark
-    settled(page)
-    assert "switch" not in page.locator("input[name=mu]").get_attribute("aria-valuetext")
+    for keys in (["ArrowRight"], ["End"]):  # q = 3/2, and q = 4 with flips: no theorem, no mark
+        press(page, "q", *keys)
+        settled(page)
+        assert "switch" not in page.locator("input[name=mu]").get_attribute("aria-valuetext")
 
 
 def test_a_guided_state_is_one_click_and_the_run_before_stays(page: Any, site: Path) -> None:
@@ -372,7 +373,11 @@ def test_a_guided_state_is_one_click_and_the_run_before_stays(page: Any, site: P
         return JSON.stringify(l.ghost.curves.loss); }""") == json.dumps(
         first["result"]["curves"]["loss"], separators=(",", ":")
     )
+    page.get_by_role("button", name="ReLU³").click()
+    settled(page)
     sync_api.expect(page.get_by_role("status").locator("sup")).to_have_text("q")
+    button.click()
+    settled(page)
     press(page, "n", "ArrowRight")
     settled(page)
     assert button.get_attribute("aria-pressed") == "false"

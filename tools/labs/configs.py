@@ -56,7 +56,9 @@ X = record({"name": TEXT, "label": TEXT, "min": NUMBER, "max": NUMBER, "cells": 
            scale=LOG, integer=YES)  # fmt: skip
 Y = record({"name": TEXT, "label": TEXT, "around": NUMBER, "cells": WHOLE}, integer=YES)
 PHASE = record({"title": TEXT, "show": TEXT, "top": NUMBER, "x": X, "y": Y})
-SWITCH = record({"key": TEXT, "at": NUMBER, "label": TEXT, "on": many(TEXT)}, **{"except": TEXT})
+SWITCH = record(
+    {"key": TEXT, "at": NUMBER, "label": TEXT, "on": many(TEXT)}, **{"except": many(TEXT)}
+)
 CASES = many(record({"say": TEXT}, **{"if": TEXT}))
 SENTENCE = many({"oneOf": [TEXT, CASES]})
 PARAMS = {"type": "object", "additionalProperties": NUMBER}
@@ -176,7 +178,7 @@ def check(name: str, config: dict[str, Any]) -> None:
         known("phase", [phase["show"]], numbers)
     if switch := config.get("switch"):
         known("switch", switch["on"], params)
-        asked = words(path, [[{"if": switch["except"], "say": ""}]]) if "except" in switch else []
+        asked = words(path, [[{"if": one, "say": ""} for one in switch.get("except", [])]])
         known("switch", [switch["key"], *asked], numbers)
         if phase and not {phase["x"]["name"], phase["y"]["name"]} <= set(switch["on"]):
             raise readers.fault(path, 0, "switch: it must be on the axes of the phase")

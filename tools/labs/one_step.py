@@ -97,7 +97,7 @@ def look(
         "theory": expected(M, stride, seen, d, leap, mean, 1 + 0 * d),
         "noise": expected(M, stride, seen, d, leap, mean, 0 * d),
         "chance": torch.sqrt(2 / d),
-        "slope": (torch.log(seen) / torch.log(d) - leap) / 2,
+        "slope": torch.maximum((torch.log(seen) / torch.log(d) - leap) / 2, 0 * d - 0.5),
         "needed": 1 * needed,
     }
 

@@ -445,8 +445,7 @@ ${rest.length ? `<details class="more"${open ? " open" : ""}><summary>More: ${ht
 
     // Whether a theorem has a switch here.
     speaks() {
-      const { except } = this.config.switch;
-      return !except || !holds(except, this.params);
+      return !(this.config.switch.except || []).some((one) => holds(one, this.params));
     }
 
     lawKey() {
