@@ -174,14 +174,17 @@ def claim(
         rows.append(("rival", f"{rival['name']}: {told}, {far}"))
     text = f"{id}: {verdict.upper()} ({kind})\n" + "\n".join(f"  {k:<10}{v}" for k, v in rows)
     short = [f"{quantity}: ", "0 to rounding" if rounding else value, f" · predicted {predicted}"]
-    told_apart = dict.fromkeys(number(r["value"]) for r in faced if r["excluded"])
-    if told_apart:
-        short.append(f" · not {', '.join(list(told_apart)[:3])}")
+    if told_apart := [r for r in faced if r["excluded"]]:
+        nearest = min(told_apart, key=lambda r: FAR if r["margin"] is None else r["margin"])
+        short.append(f" · not {number(nearest['value'])} ({nearest['name']})")
     _show({"text/plain": text, "text/html": _box(id, verdict, kind, short, rows), CLAIM: record})
 
 
 def _box(id: str, verdict: str, kind: str, short: list[str], rows: list[tuple[str, str]]) -> str:
-    """One line that unfolds to all rows; its own style is for readers without the book's."""
+    """One line, with the nearest rival, that unfolds to all rows.
+
+    Its own style is for readers without the book's.
+    """
     colour, sign = ("#2a8f55", "✓") if verdict == "holds" else ("#c8452f", "✗ fails:")
     style = f"border:1px solid {colour};border-left-width:5px;border-radius:6px;"
     name, found, *rest = (markup(part) for part in short)

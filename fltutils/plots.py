@@ -9,6 +9,7 @@ points in marker.
 import base64
 import builtins
 import io
+import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -32,6 +33,7 @@ _THEMES = {"light": ("#ffffff", "#1a1a1a", "#d0d0d0"), "dark": ("#121212", "#e8e
 _theme = "light"
 PIXELS = 150  # an inch, as a page shows them; a picture has twice as many
 PAGE = 774  # pixels of a page's column, which shrinks what is wider
+FORMS = [(theme, width) for theme in ("light", "dark") for width in ("", "-narrow")]
 PHONE, LOWEST, HIGHEST = 3.6, 2.5, 2.9  # inches: a phone's column, and a panel's height there
 
 
@@ -137,11 +139,13 @@ def show(
     cols: int = 1,
     size: tuple[float, float] = (4.8, 3.1),
 ) -> None:
-    """Display `draw(*axes)` as one output: light and dark, wide and narrow, with its numbers."""
+    """Display `draw(*axes)` as one output: light and dark, wide and narrow, with its numbers.
+
+    Where the environment has FLTUTILS_DRAFT, as for runs at other seeds, light and wide alone.
+    """
     forms = {
-        f"{theme}{width}": render(draw, theme, rows, cols, size, bool(width))
-        for theme in ("light", "dark")
-        for width in ("", "-narrow")
+        theme + width: render(draw, theme, rows, cols, size, bool(width))
+        for theme, width in FORMS[: 1 if os.environ.get("FLTUTILS_DRAFT") else None]
     }
     pictures = {name: png(fig) for name, fig in forms.items()}
     display = getattr(builtins, "display", None)  # IPython puts it there

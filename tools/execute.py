@@ -29,6 +29,7 @@ from tools.files import ToolError, digest, read_derived, write_atomic, write_if_
 from tools.names import INJECTED
 
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+DRAFT = "FLTUTILS_DRAFT"  # read by fltutils.plots
 NOISE = ("papermill", "execution")
 ROOM = 1_000_000  # bytes a disk has that is not full
 
@@ -45,6 +46,7 @@ class Task:
     out: Path
     mutant: str = ""
     trials: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    draft: bool = False  # each figure in one form: its verdicts count, nobody looks at it
 
     @property
     def title(self) -> str:
@@ -195,6 +197,8 @@ def work(root: Path, run: Run, place: Path, sockets: Path, show: Callable[[str],
     run.folder = Path(tempfile.mkdtemp(dir=place))
     write_atomic(run.folder / "in.ipynb", nbformat.writes(run.source))
     env = os.environ | dict.fromkeys(THREADS, "1") | {"PYDEVD_DISABLE_FILE_VALIDATION": "1"}
+    if run.task.draft:
+        env[DRAFT] = "1"
     command = [sys.executable, "-m", "tools.worker", "in.ipynb", "out.ipynb"]
     command += [json.dumps(run.task.parameters), "report.json", str(root / "book")]
     command += [str(sockets / run.folder.name)]

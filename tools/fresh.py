@@ -23,7 +23,7 @@ def run(root: Path, names: list[str], seed: int, jobs: int | None, mutated: bool
     """Execute chapters at a seed, their mutants too if asked; the folder of their notebooks."""
     folder = root / "_build/fresh" / str(seed)
     tried = {name: mutants.trials(root, name) if mutated else () for name in names}
-    tasks = [Task(name, {"seed": seed}, folder, trials=tried[name]) for name in names]
+    tasks = [Task(name, {"seed": seed}, folder, trials=tried[name], draft=True) for name in names]
     results = execute.run_all(root, tasks, jobs)
     if execute.report(results):
         raise ToolError(f"the book does not run at seed {seed}")

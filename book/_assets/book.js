@@ -74,10 +74,11 @@
   }
   reveal();
   window.addEventListener("hashchange", reveal);
-  // Paper is light, shows what is folded away, and cannot load a picture later.
+  // Paper is light, shows the chosen depth and all text, and cannot load a picture later.
   let before = null;
   window.addEventListener("beforeprint", () => {
-    const folded = [...document.querySelectorAll("details:not([open], feature-lab *)")];
+    const shut = document.querySelector('.depth [value="theory"][aria-pressed="true"]') ? ", .hide, .claim" : "";
+    const folded = [...document.querySelectorAll(`details:not([open], feature-lab *${shut})`)];
     before = { theme: document.documentElement.dataset.theme, folded };
     document.documentElement.dataset.theme = "light";
     folded.forEach((box) => { box.open = true; });
@@ -87,12 +88,12 @@
     document.documentElement.dataset.theme = before.theme;
     before.folded.forEach((box) => { box.open = false; });
   });
-  // The excerpts of the search show a formula once, not also as MathML and LaTeX, and text alone.
+  // The excerpts of the search show a formula once, as MathML has it, and text, not code.
   if (typeof Search !== "undefined") {
     const plain = Search.htmlToText;
     Search.htmlToText = (text, anchor) => {
       const page = new DOMParser().parseFromString(text, "text/html");
-      const twice = ".katex-mathml, #jb-print-docs-body, .bd-header-article";
+      const twice = ".katex-html, annotation, .cell_input, #jb-print-docs-body, .bd-header-article";
       page.querySelectorAll(twice).forEach((twin) => { twin.remove(); });
       return plain(page.documentElement.outerHTML, anchor);
     };

@@ -31,21 +31,29 @@ def repository_buttons(app: Sphinx, config: Any) -> None:
         }
 
 
+STOP = re.compile(r"([,.;:!?)’]+)( ?)")
+
+
 class Glued(SphinxPostTransform):
-    """Keep a comma on the line of the formula before it, and a bracket on that of the one after."""
+    """Keep a comma on the line of the formula before it.
+
+    A formula is a box, and a browser may break a line on either side of one. A sign in a box that
+    takes no room always fits; the space after it makes up for its width.
+    """
 
     default_priority = 800
+    formats = ("html",)
 
     def run(self, **kwargs: Any) -> None:
-        """Join them with a sign that has no width and forbids a break."""
-        for formula in self.document.findall(nodes.math):
-            place, around = formula.parent.index(formula), formula.parent.children
-            after = around[place + 1] if place + 1 < len(around) else None
-            before = around[place - 1] if place else None
-            if isinstance(after, nodes.Text) and after[0] in ",.;:!?)’":
-                formula.parent[place + 1] = nodes.Text(f"\N{WORD JOINER}{after}")
-            if isinstance(before, nodes.Text) and before[-1] in "(‘":
-                formula.parent[place - 1] = nodes.Text(f"{before}\N{WORD JOINER}")
+        """Put the signs after each formula into such a box."""
+        for formula in list(self.document.findall(nodes.math)):
+            parent, place = formula.parent, formula.parent.index(formula)
+            after = parent[place + 1] if place + 1 < len(parent) else None
+            if isinstance(after, nodes.Text) and (found := STOP.match(after)):
+                signs, space = found.groups()
+                box = nodes.inline("", signs, classes=["stop"])
+                wide = "\N{THREE-PER-EM SPACE} " if space else ""
+                parent[place + 1 : place + 2] = [box, nodes.Text(wide + after[found.end() :])]
 
 
 class NoToggles(SphinxTransform):

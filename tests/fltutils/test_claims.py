@@ -99,11 +99,11 @@ def test_what_a_reader_sees_of_a_claim_that_fails(shown: Shown) -> None:
     )
 
 
-def test_the_line_of_a_claim_names_the_first_rivals_that_it_excludes(shown: Shown) -> None:
+def test_the_line_of_a_claim_names_the_nearest_rival_that_it_excludes(shown: Shown) -> None:
     rivals = {"in": 1.0, "a": 0.5, "also": 0.5, "b": 0.4, "c": -1e-7, "d": 0.2}
     claims.claim("a.b", [0.9, 1.1], above=0.92, quantity="n^2", predicted="1", rivals=rivals)
     ((bundle, _),) = shown
-    assert " · not 0.500, 0.400, −10<sup>−7</sup></summary>" in bundle["text/html"]
+    assert " · not 0.500 (a)</summary>" in bundle["text/html"]
 
 
 def rival(shown: Shown, value: Any, measured: Any = (0.9, 1.1), **bounds: Any) -> dict[str, Any]:

@@ -100,6 +100,7 @@ def test_show_displays_one_output_with_its_dark_twin(monkeypatch: pytest.MonkeyP
         shown.append((bundle, metadata))
 
     monkeypatch.setattr(builtins, "display", display, raising=False)
+    monkeypatch.delenv("FLTUTILS_DRAFT", raising=False)
     plots.show(draw, size=(4.0, 1.5))
     ((bundle, metadata),) = shown
     assert set(bundle) == {"image/png", "text/plain"}
@@ -111,6 +112,9 @@ def test_show_displays_one_output_with_its_dark_twin(monkeypatch: pytest.MonkeyP
     assert base64.b64decode(own["dark"]) == png("dark")
     assert len({bundle["image/png"], own["dark"], own["light-narrow"], own["dark-narrow"]}) == 4
     assert shown_as == {"width": 600, "height": 225}
+    monkeypatch.setenv("FLTUTILS_DRAFT", "1")
+    plots.show(draw, size=(4.0, 1.5))
+    assert (shown[1][0], set(shown[1][1]["fltutils"])) == (bundle, {"data"})
     assert zlib.decompress(base64.b64decode(own["data"])).decode().endswith("\n1,$\\gamma$,1,1,\n")
 
 

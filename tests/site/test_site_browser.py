@@ -297,23 +297,30 @@ def test_a_page_reads_without_scripts(browser: Browser, site: Path, name: str) -
     context.close()
 
 
-@pytest.mark.parametrize("name", CHAPTERS[:1])
-def test_paper_is_light_and_unfolded(visit: Visit, address: Address, name: str) -> None:
-    """A dark page prints light, with its folded parts; then all is as before."""
-    page, _ = visit(address("file", name), scheme="dark")
+@pytest.mark.parametrize("depth", ["theory", "all"])
+def test_paper_is_light_and_has_the_chosen_depth(
+    visit: Visit, address: Address, depth: str
+) -> None:
+    """A dark page prints light, its code only where all is chosen; then all is as before."""
+    page, _ = visit(f"{address('file', CHAPTERS[0])}?depth={depth}", scheme="dark")
     unfolded = "document.querySelectorAll('details[open]:not(feature-lab *)').length"
     state = f"[document.documentElement.dataset.theme, {unfolded}]"
     folded = page.evaluate(state)
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
-    assert page.evaluate(state) == ["light", page.locator("details:not(feature-lab *)").count()]
+    shut = ", .hide, .claim" if depth == "theory" else ""
+    opened = page.locator(f"details:not(feature-lab *{shut})").count()
+    assert page.evaluate(state) == ["light", opened]
     page.emulate_media(media="print")
     assert page.locator("article h1 .section-number").is_visible()
     assert not page.locator("#jb-print-docs-body").is_visible()
     code = page.locator("details.hide .cell_input")
     assert code.count()
     for box in code.all():  # neither faded out nor moved whole, which leaves an empty frame
-        assert box.is_visible()
-        assert box.evaluate(PRINTED) == [["1", "block", "visible", "auto"]]
+        assert box.is_visible() == (depth == "all")
+        if depth == "all":
+            assert box.evaluate(PRINTED) == [["1", "block", "visible", "auto"]]
+    breaks = "(boxes) => [...new Set(boxes.map((e) => getComputedStyle(e).breakInside))]"
+    assert page.locator("details.claim").evaluate_all(breaks) == ["avoid"]
     page.emulate_media(media="screen")
     page.evaluate("dispatchEvent(new Event('afterprint'))")
     assert page.evaluate(state) == folded

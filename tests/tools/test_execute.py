@@ -246,6 +246,18 @@ def test_parameters_reach_the_chapter(built: Path) -> None:
     assert execute.run_all(built, [task])[task.title]["cached"]
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("draft", [True, False])
+def test_a_draft_says_so_to_the_chapter(tiny: Path, edit: Edit, draft: bool) -> None:
+    edit(
+        "book/tides.md",
+        "turning = True",
+        f'turning = True\nimport os\nassert {draft} == ("{execute.DRAFT}" in os.environ)',
+    )
+    task = Task("tides", {}, tiny / "_build/run", draft=draft)
+    assert not execute.failures(execute.run_all(tiny, [task]))
+
+
 def test_cpu_and_wall_seconds_are_kept(built: Path) -> None:
     report = read_json(built / "_build/executed/waves.json")
     assert 0 < report["cpu_seconds"] < 60
