@@ -47,7 +47,7 @@ def errors(s: train.State, E: torch.Tensor, q: int) -> torch.Tensor:
 
 
 def phase(params: Params) -> int:
-    """Steps after which gamma would be 1 at its first speed, as the chapter has them, times span."""
+    """Steps after which gamma would be 1 at its first speed, as in the chapter, times span."""
     p = params
     first = 4 * p["d"] / (p["rate"] * p["batch"] * (1 - 2 * p["flip"]) * p["mu"] ** 2)
     return math.floor(p["span"] * first + 0.5)

@@ -89,7 +89,9 @@ def test_contributing_lists_the_parameters_of_each_model(name: str) -> None:
 
 
 def test_an_unknown_lab_is_refused() -> None:
-    with pytest.raises(ToolError, match=r"labs/nothing.json: no such lab; there are adam_vs_gd, ben"):
+    with pytest.raises(
+        ToolError, match=r"labs/nothing.json: no such lab; there are adam_vs_gd, ben"
+    ):
         configs.load("nothing")
 
 

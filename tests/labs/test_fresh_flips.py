@@ -114,9 +114,7 @@ def test_floor_bound_and_what_is_enough_are_the_chapters(params: Params) -> None
     assert first["hold"] == pytest.approx(m_star, rel=1e-12)
     held = m_star + params["kappa"] / 2 * ((1 - 2 * p) * m_star - 1)
     assert first["held"] == pytest.approx(held, rel=1e-12)
-    spread = chapter["fresh_noise"](
-        *(params[k] for k in ("n", "d", "m", "sigma0")), m_star
-    )
+    spread = chapter["fresh_noise"](*(params[k] for k in ("n", "d", "m", "sigma0")), m_star)
     z = torch.special.ndtri(torch.tensor(0.9, dtype=torch.float64))
     assert first["enough"] == pytest.approx(float(z * spread) ** 0.5, rel=1e-12)
     assert float(run["env"]["throw"]) == pytest.approx(params["kappa"] * (1 - p), rel=1e-12)
@@ -125,7 +123,7 @@ def test_floor_bound_and_what_is_enough_are_the_chapters(params: Params) -> None
 
 
 def test_law_and_level_say_what_the_networks_do(node: Any) -> None:
-    """Ten seeds at the lab's sizes: the law within a few percent, the error at `enough` near 0.1."""
+    """Ten seeds: the law within a few percent, the error near 0.1 where the signal is `enough`."""
     base = configs.load("label_noise_gd")["params"]
     runs = [
         {"what": "run", "model": "fresh_flips", "params": base | {"seed": seed}}

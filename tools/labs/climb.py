@@ -5,6 +5,8 @@ Number 0 climbs before each step down while the phase lasts, number 1 never does
 `tools/labs/signal_noise.py` at sigma = 1.
 """
 
+from typing import Any
+
 import torch
 from torch.func import grad
 
@@ -23,7 +25,9 @@ def start(
     batch: Tensor, tau: Tensor, span: Tensor,
 ) -> dict[str, Tensor]:  # fmt: skip
     """Data and start; eta, the steps of the climbing phase and tau* = sigma_0 m sqrt(B)."""
-    out = lab.sample(U, F, Z, chi, V, B, chi_w, mu, torch.ones_like(d), sigma0 / torch.sqrt(d), flip)
+    out = lab.sample(
+        U, F, Z, chi, V, B, chi_w, mu, torch.ones_like(d), sigma0 / torch.sqrt(d), flip
+    )
     eta = rate * m * batch / d
     critical = sigma0 * torch.sqrt(m * batch / d)
     start, C = awake(out["A0"], out["y_obs"]), 0 * out["A0"].expand(2, -1, -1, -1)
@@ -49,7 +53,7 @@ def pair(
     X, W0 = (G, A0) if X is None or W0 is None else (X, W0)
     one = lab.batch(X, W0, y, y_obs, torch.ones_like(y[0]))
     whole = one._replace(A0=A0.flatten(0, 1)[None], G=G[None])._asdict().items()
-    two = {k: v.expand(2, *v.shape[1:]) for k, v in whole if isinstance(v, Tensor)}
+    two: dict[str, Any] = {k: v.expand(2, *v.shape[1:]) for k, v in whole if isinstance(v, Tensor)}
     return one._replace(**two)
 
 
@@ -85,7 +89,8 @@ def ascend(
 
     now = torch.where(clock < phase, tau, 0 * tau)
     here = rules.Here(descent, lambda D: signal_noise.norm(D, data))
-    rules.sam((C,), (D,), (), now.expand(2), here, tau=torch.stack([now, 0 * now]))
+    both = torch.stack([now, 0 * now])
+    rules.sam((C,), (D,), (), now.expand(2), here, tau=both)  # type: ignore[arg-type]
     return {"P": asked[0], "before": torch.where(weight > 0, awake, before)}
 
 
@@ -111,7 +116,6 @@ def look(
     gamma = measure.gamma(s).mean((1, 2))
     rho = measure.rho(s).clamp(min=0).sum(-1).mean((1, 2))
     flipped, errors = (y_obs != y).to(y.dtype), measure.train_error(s)
-
     errs = lab.fresh_errors(s, E, 1)
     return {
         "train_error": 1 * errors[0],

@@ -151,7 +151,9 @@ def check(name: str, config: dict[str, Any]) -> None:
         stands = (limit(slider, params) - slider["min"]) / slider.get("step", 1) + 1
         if "names" in slider and (slider.get("step", 1) != 1 or len(slider["names"]) != stands):
             raise readers.fault(
-                path, 0, f"sliders: {slider['name']}: a name for each of its {stands:g} values, step 1"
+                path,
+                0,
+                f"sliders: {slider['name']}: a name for each of its {stands:g} values, step 1",
             )
         if "scale" in slider and slider["min"] <= 0:
             raise readers.fault(path, 0, f"sliders: {slider['name']}: scale log needs min > 0")

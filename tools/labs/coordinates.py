@@ -36,9 +36,9 @@ def start(
 ) -> dict[str, Tensor]:  # fmt: skip
     """Labels, noise of length about `length` on s coordinates a sample, weights, the step.
 
-    The ratio is sqrt(alpha) times noise over signal, as signs make them grow: a coordinate turns
-    where it is above 1, eq-turn of the chapter (a map needs it above 0). Adam's batches count with a
-    root. GD has no such number, and gets that of sign descent.
+    The ratio is sqrt(alpha) times noise over signal, as signs make them grow: the signal's
+    coordinate turns where it is above 1, by eq-turn of the chapter (a map needs it above 0). Adam's
+    batches count with a root. GD has no such number, and gets that of sign descent.
     """
     n = U.shape[0]
     xi = length / torch.sqrt(s) * Z
@@ -94,7 +94,7 @@ def move(
     """A step of the rule: 0 GD, 1 sign-GD, 2 Adam; none where all samples are fitted."""
 
     def gain(params: rules.Params) -> Tensor:
-        return (D * products(*params, xi, y, alpha)).sum()
+        return (D * products(params[0], params[1], xi, y, alpha)).sum()
 
     params, step = (w, V), eta[None]
     down = grad(gain)(params)

@@ -10,7 +10,14 @@ from typing import Any, NamedTuple
 import torch
 
 from . import (
-    batches, climb, coordinates, fresh_flips, giant_steps, one_step, readout, signal_noise,
+    batches,
+    climb,
+    coordinates,
+    fresh_flips,
+    giant_steps,
+    one_step,
+    readout,
+    signal_noise,
 )
 
 Step = Callable[..., dict[str, torch.Tensor]]
@@ -52,7 +59,7 @@ SAMPLES: dict[str, dict[str, Any]] = {  # data and start of the labs on signal a
     "chi_w": {"law": "chi", "shape": ["r"], "df": {"d": 1, "n": -1, "1": -1}},
 }
 ANEW = {"R": {"law": "uniform", "shape": ["n"], "anew": True}}  # a uniform a sample and step
-FRESH = {"E": {"law": "normal", "shape": ["t", "w"]}, **ANEW}
+FRESH: dict[str, dict[str, Any]] = {"E": {"law": "normal", "shape": ["t", "w"]}, **ANEW}
 SIZES: dict[str, Form] = {
     "n": {"n": 1}, "h": {"m": 1}, "2": {"1": 2}, "r": {"m": 2}, "k": {"n": 1, "1": 1},
     "w": {"n": 1, "m": 2, "1": 1}, "t": {"1": 400},
@@ -164,8 +171,8 @@ MODELS = {
             **ANEW,
         },
         state={"y": "n", "xi": "n e", "order": "n", "weight": "n", "D": "1 2 h j"}
-        | {name: "1 2 h" for name in ("w", "m_w", "v_w")}
-        | {name: "1 2 h n e" for name in ("V", "m_V", "v_V")},
+        | dict.fromkeys(("w", "m_w", "v_w"), "1 2 h")
+        | dict.fromkeys(("V", "m_V", "v_V"), "1 2 h n e"),
         init=(coordinates.start,),
         step=(batches.deal, coordinates.pull, coordinates.move),
         measure=(coordinates.look,),
@@ -183,8 +190,8 @@ MODELS = {
         sizes=SIZES | {"t": {"1": 200}},
         draws=SAMPLES | FRESH,
         state=PAIR
-        | {name: "2 2 h k" for name in ("P", "D")}
-        | {name: "n" for name in ("y_obs", "order", "weight", "awake", "before", "top")},
+        | dict.fromkeys(("P", "D"), "2 2 h k")
+        | dict.fromkeys(("y_obs", "order", "weight", "awake", "before", "top"), "n"),
         init=(climb.start,),
         step=(batches.deal, climb.push, climb.ascend, climb.push, climb.descend),
         measure=(climb.look,),
