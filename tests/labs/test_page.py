@@ -428,6 +428,20 @@ def test_a_choice_has_names_and_the_keys_go_through_them(page: Any, site: Path) 
     assert page.locator("feature-lab label i").count() == 0
 
 
+def test_a_map_whose_boundary_is_far_away_keeps_to_its_sliders(page: Any, site: Path) -> None:
+    """Without a trace nothing turns: the line of Adam's lab is at no s that the slider has."""
+    page.goto(f"file://{site}/adam_vs_gd.html?adam_vs_gd=alpha:0,steps:60")
+    settled(page)
+    page.wait_for_function(
+        "(l => l.map.cells && l.map.found.length === l.map.cells.length)"
+        "(document.querySelector('feature-lab'))", timeout=60000,
+    )  # fmt: skip
+    cells = page.eval_on_selector("feature-lab", "l => l.data().cells")
+    s = next(x for x in LABS["adam_vs_gd"]["sliders"] if x["name"] == "s")
+    assert len(cells) == 64
+    assert all(s["min"] <= cell["s"] <= s["max"] for cell in cells)
+
+
 def test_the_time_of_a_run_does_not_cover_what_is_said_of_its_moment(page: Any, site: Path) -> None:
     page.goto(f"file://{site}/label_noise_gd.html")
     settled(page)

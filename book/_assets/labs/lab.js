@@ -197,7 +197,7 @@
   function lawOf({ on, key, at }, p, found) {
     const u = found.map((r) => Math.log(r.values[key] / at)), power = {};
     on.forEach((k, i) => (power[k] = (u[i + 1] - u[0]) / Math.LN2));
-    return (name, q) => q[name] * Math.exp(-on.reduce((sum, k) => sum + power[k] * Math.log(q[k] / p[k]), u[0]) / power[name]);
+    return (name, q) => q[name] * Math.exp(-on.reduce((sum, k) => sum + (power[k] && power[k] * Math.log(q[k] / p[k])), u[0]) / power[name]);
   }
 
   // The edge number k (it may lie between two) of the cells of an axis.
