@@ -44,6 +44,7 @@ def _broken(change: Any) -> dict[str, Any]:
         (lambda c: c["sliders"][0].update(name="N"), "sliders: unknown N"),
         (lambda c: c["sliders"][0].update(max=20), "n = 50 is outside its range"),
         (lambda c: c["sliders"][4].update(scale="log"), "flip: scale log needs min > 0"),
+        (lambda c: c["sliders"][3].update(names=["a", "b"]), "q: a name for each of its 7 values"),
         (lambda c: c["plots"][0]["curves"][0].update(key="gama"), "plots: unknown gama"),
         (lambda c: c["plots"][0].update(x={"key": "oops", "label": "n"}), "plots: unknown oops"),
         (lambda c: c["plots"][0]["curves"][0].update(color="e"), r"curves\[0\].color: 'e' is not"),
@@ -88,14 +89,16 @@ def test_contributing_lists_the_parameters_of_each_model(name: str) -> None:
 
 
 def test_an_unknown_lab_is_refused() -> None:
-    with pytest.raises(ToolError, match=r"labs/nothing.json: no such lab; there are benign"):
+    with pytest.raises(
+        ToolError, match=r"labs/nothing.json: no such lab; there are adam_vs_gd, ben"
+    ):
         configs.load("nothing")
 
 
 @pytest.mark.parametrize(
     ("tool", "code", "told"),
     [
-        ("figures", 1, "book/labs/nope.json: no such lab; there are benign_overfitting, "),
+        ("figures", 1, "book/labs/nope.json: no such lab; there are adam_vs_gd, "),
         ("build", 2, "usage: python -m tools.labs.build [-h] [--check]\n"),
     ],
 )

@@ -10,7 +10,7 @@ import torch
 
 from tests.labs.compare import FOLDER, ROOT, apart
 from tools.labs import build
-from tools.labs.models import MODELS
+from tools.labs.models import MODELS, Model
 from tools.labs.replay import draws, replay, stream
 
 SCRIPTS = [(FOLDER / f"{name}.js").read_text() for name in MODELS]
@@ -62,6 +62,39 @@ def test_python_and_javascript_draw_the_same_numbers(node: Any) -> None:
         assert got[:2500] == want[:2500]
         for u, v in zip(want[2500:], got[2500:], strict=True):
             assert abs(u - v) <= 4e-15 * abs(u) + 1e-300
+
+
+def hold(Q: torch.Tensor) -> dict[str, torch.Tensor]:
+    return {"first": 1 * Q}
+
+
+def show(R: torch.Tensor, Q: torch.Tensor, B: torch.Tensor, first: torch.Tensor,
+         ) -> dict[str, torch.Tensor]:  # fmt: skip
+    return {"R": 1 * R, "Q": 1 * Q, "B": 1 * B, "still": (Q - first).abs().sum()}
+
+
+def test_what_is_drawn_anew_goes_on_in_its_stream(node: Any) -> None:
+    """Uniforms to the bit, in Python and in JavaScript; the other arrays stay."""
+    fresh: dict[str, Any] = {
+        "Q": {"law": "normal", "shape": ["n"]},
+        "R": {"law": "uniform", "shape": ["n"], "anew": True},
+        "B": {"law": "normal", "shape": ["n", "3"], "anew": True},
+    }
+    model = Model(
+        sizes={"n": {"n": 1}, "3": {"1": 3}}, draws=fresh, state={"first": "n"}, init=(hold,),
+        step=(hold,), measure=(show,), trace={"n": 5}, fixtures=(),
+    )  # fmt: skip
+    params = {"seed": 11, "steps": 7, "n": 4}
+    run = {"what": "run", "model": "t", "params": params, "options": {"records": 7}}
+    (got,) = node([build.render("t", model)], [run])
+    want = replay(model, params, records=7)
+    assert got["curves"]["R"] == want["curves"]["R"]
+    assert apart(got["curves"]["B"], want["curves"]["B"]) < 1e-14
+    uniforms, normals = stream(11, 1), stream(11, 2)
+    assert want["curves"]["R"] == [[uniforms.uniform() for _ in range(4)] for _ in range(8)]
+    flat = np.array(want["curves"]["B"]).flatten()
+    assert flat == pytest.approx([normals.normal() for _ in range(len(flat))], abs=0)
+    assert got["curves"]["still"] == want["curves"]["still"] == [0.0] * 8
 
 
 def test_the_numbers_have_their_laws() -> None:

@@ -39,7 +39,7 @@ CASES: dict[str, Callable[..., T]] = {
     "pow": lambda P, s: P**s + P**1.5 + P ** (s - s) + P ** (s / s + 1),
     "exp": lambda A: A.exp() + A.expm1(),
     "log": lambda P: P.log() + P.log1p(),
-    "sin": lambda A: A.sin() * A.cos(),
+    "sin": lambda A: A.sin() * A.cos() + A.tanh().acos(),
     "tanh": lambda A: A.tanh() + A.sigmoid(),
     "relu": lambda A: A.relu(),
     "max_min": lambda A, C: torch.maximum(A, C) - torch.minimum(A, C),

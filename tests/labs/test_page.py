@@ -157,9 +157,12 @@ def stepped(lab: dict[str, Any]) -> dict[str, Any]:
 
 def pressed(lab: dict[str, Any]) -> dict[str, tuple[str, ...]]:
     """The keys that two or more sliders of a lab get, by slider."""
-    names = [slider["name"] for slider in lab["sliders"]]
+    names, start = [slider["name"] for slider in lab["sliders"]], lab.get("params", {})
     batch = stepped(lab)["name"]
-    other = [name for name in names if name not in (batch, "d", "steps")][:1]
+    full = {
+        s["name"] for s in lab["sliders"] if s["name"] in start and start[s["name"]] == s["max"]
+    }
+    other = [name for name in names if name not in (batch, "d", "steps", *full)][:1]
     keys: dict[str, tuple[str, ...]] = {batch: ("ArrowLeft", "ArrowLeft")}
     keys |= dict.fromkeys(other, ("PageUp",))
     more = {"d": ("PageUp", "ArrowRight"), "steps": ("Home", "ArrowRight")}
@@ -171,6 +174,8 @@ def test_a_lab_needs_no_slider_of_a_certain_name() -> None:
     assert stepped({"sliders": sliders})["name"] == "width"
     assert list(pressed({"sliders": sliders})) == ["width", "rate", "steps"]
     assert stepped({"sliders": [*sliders, {"name": "kappa", "step": 1}]})["name"] == "kappa"
+    full: list[dict[str, Any]] = [{"name": "top", "max": 9}, *sliders]
+    assert "top" not in pressed({"sliders": full, "params": {"top": 9}})
 
 
 @pytest.mark.parametrize("name", LABS)
@@ -412,9 +417,50 @@ def test_a_prediction_by_keyboard_is_judged_by_the_records(page: Any, site: Path
     assert not page.locator("feature-lab .ask").is_visible()
 
 
+def test_a_choice_has_names_and_the_keys_go_through_them(page: Any, site: Path) -> None:
+    page.goto(f"file://{site}/adam_vs_gd.html")
+    settled(page)
+    rule = page.get_by_role("slider", name="rule", exact=True)
+    assert page.locator("feature-lab em span").all_inner_texts() == ["GD", "sign-GD", "Adam"]
+    seen = [rule.get_attribute("aria-valuetext")]
+    for _ in range(2):
+        press(page, "rule", "ArrowLeft")
+        seen.append(rule.get_attribute("aria-valuetext"))
+    assert seen == ["Adam", "sign-GD", "GD"]
+    assert settled(page)["params"]["rule"] == 0
+    assert page.locator("feature-lab label output").first.inner_text() == "GD"
+    # GD has no turn: no mark on the sliders, no line on the map
+    assert page.locator("feature-lab label i").count() == 0
+
+
+def test_a_map_whose_boundary_is_far_away_keeps_to_its_sliders(page: Any, site: Path) -> None:
+    """Without a trace nothing turns: the line of Adam's lab is at no s that the slider has."""
+    page.goto(f"file://{site}/adam_vs_gd.html?adam_vs_gd=alpha:0,steps:60")
+    settled(page)
+    page.wait_for_function(
+        "(l => l.map.cells && l.map.found.length === l.map.cells.length)"
+        "(document.querySelector('feature-lab'))", timeout=60000,
+    )  # fmt: skip
+    cells = page.eval_on_selector("feature-lab", "l => l.data().cells")
+    s = next(x for x in LABS["adam_vs_gd"]["sliders"] if x["name"] == "s")
+    assert len(cells) == 64
+    assert all(s["min"] <= cell["s"] <= s["max"] for cell in cells)
+
+
+def test_the_time_of_a_run_does_not_cover_what_is_said_of_its_moment(page: Any, site: Path) -> None:
+    page.goto(f"file://{site}/label_noise_gd.html")
+    settled(page)
+    press(page, "p", "ArrowRight")
+    settled(page)
+    assert "trained in your browser" in page.locator("feature-lab .bar .note").inner_text()
+    assert "the margins are made of" in page.locator("feature-lab .inside .note").inner_text()
+
+
 @pytest.mark.parametrize(
-    "name", ["benign_overfitting", "decomposition", "staircase", "label_noise"]
-)
+    "name",
+    ["benign_overfitting", "decomposition", "staircase", "label_noise", "adam_vs_gd",
+     "sharpness_aware", "label_noise_gd"],
+)  # fmt: skip
 def test_the_scrubber_shows_the_records_of_its_moment(page: Any, site: Path, name: str) -> None:
     page.goto(f"file://{site}/{name}.html")
     data = settled(page)
@@ -447,9 +493,12 @@ def test_the_scrubber_shows_the_records_of_its_moment(page: Any, site: Path, nam
             assert ((x - cx) / r, (cy - y) / r) == pytest.approx((first, second), abs=0.01)
         return
     tall = [float(r.get_attribute("height")) for r in shown.locator("rect").all()]
-    if name in ("decomposition", "label_noise"):
-        kept = [name == "decomposition" or one == 1 for one in curves["flipped"][0]]
-        values = curves["gamma"][k] + list(itertools.compress(curves["rho"][k], kept))
+    if scrub["show"] == "bars":
+        values = []
+        for curve in scrub["curves"]:
+            group, kept = curve.get("where", [curve["key"], None])
+            of = [kept is None or one == kept for one in curves[group][0]]
+            values += [abs(v) for v in itertools.compress(curves[curve["key"]][k], of)]
         top = max(values)
         assert [t / max(tall) for t in tall] == pytest.approx([v / top for v in values], abs=0.01)
         return

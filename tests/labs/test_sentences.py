@@ -205,12 +205,85 @@ def of_terms(text: str, v: Values) -> None:
         assert ("hardly any" in text) == (v["s4"] < 0.2)
 
 
+def of_rules(text: str, v: Values) -> None:
+    """Trained or not, which class is lost, and where the run stands beside the turn."""
+    fitted, hardly = v["train_error"] == 0, v["loss"] > 0.6
+    assert ("still errs on" in text) == (not fitted)
+    assert ("hardly trained" in text) == (fitted and hardly)
+    assert ("training stops" in text) == (fitted and not hardly and v["taken"] < v["steps"])
+    assert "training stops" not in text or v["loss"] <= 0.01
+    assert (v["error_plus"] + v["error_minus"]) / 2 == pytest.approx(v["test_error"])
+    if lost := re.search(r"One class is lost, (.)1", text):
+        plus = lost[1] == "+"
+        assert v["error_plus" if plus else "error_minus"] > 0.75
+        assert v["error_minus" if plus else "error_plus"] < 0.25
+    assert ("sees sizes" in text) == (v["rule"] == 0)
+    if v["rule"] == 0:
+        assert "as fast as the signal" not in text
+        return
+    share = v["batch"] / 24 if v["rule"] == 1 else math.sqrt(v["batch"] / 24)
+    grown = math.sqrt(2 / math.pi * v["s"]) * v["length"] * share
+    assert v["grown"] == pytest.approx(grown, rel=1e-9)
+    assert ("nothing turns" in text) == (v["alpha"] == 0)
+    ratio, against = math.sqrt(v["alpha"]) * grown, False
+    if v["alpha"]:
+        side = "far above 1" if ratio > 1.5 else "far below 1" if ratio < 0.67 else "near 1"
+        assert side in text
+    if fitted and not hardly:
+        against = (ratio > 1.5 and v["test_error"] < 0.25) or (
+            ratio < 0.67 and v["test_error"] > 0.25
+        )
+    assert ("not what it says" in text) == against
+
+
+def of_the_climb(text: str, v: Values) -> None:
+    """Which phase it is in, what became of the flipped labels, and the radius in units of tau*."""
+    assert ("still climbing" in text) == (v["phase"] > v["steps"] and v["phase"] >= 1)
+    assert ("Without a phase" in text) == (v["phase"] < 1)
+    if v["phase"] < 1:
+        assert v["test_error"] == v["test_error_sgd"]
+        assert "radius" not in text
+    assert ("No label is flipped" in text) == (v["flips"] == 0)
+    assert 0 <= v["memorised"] <= v["flips"]
+    assert v["train_error"] * v["n"] >= v["flips"] - v["memorised"] - 1e-9
+    star = v["sigma0"] * v["m"] * math.sqrt(v["batch"] / v["d"])
+    assert v["ratio"] == pytest.approx(v["tau"] / star, rel=1e-9)
+    if v["phase"] >= 1:
+        assert ("too short" in text) == (v["ratio"] < 0.32)
+        assert ("long enough" in text) == (0.95 <= v["ratio"] <= 10)
+        assert ("no law here" in text) == (v["ratio"] > 10)
+
+
+def of_lies(text: str, v: Values) -> None:
+    """Who reads new samples, what the margins are made of, and the two bounds."""
+    reads, guesses = v["test_error"] < 0.05, v["test_error"] > 0.4
+    gd_reads, gd_guesses = v["test_error_gd"] < 0.05, v["test_error_gd"] > 0.4
+    assert ("The flips brought" in text) == (reads and gd_guesses)
+    if "The flips brought" in text:
+        assert v["signal_flips"] > v["signal_gd"]
+    assert ("strong enough for both" in text) == (reads and gd_reads)
+    assert ("Both guess" in text) == (guesses and gd_guesses)
+    thrown = v["kappa"] * (1 - v["p"]) > 1
+    assert ("forget for good" in text) == thrown
+    none, ahead = (
+        max(v["from_signal"], v["from_memory"]) < 0.05,
+        v["from_signal"] > v["from_memory"],
+    )
+    assert ("hardly any margin" in text) == (none and not thrown)
+    assert ("made of signal" in text) == (ahead and not none and not thrown)
+    assert "under its bound" not in text or v["memory"] <= v["held"]
+    floor = -v["p"] * math.log(v["p"]) - (1 - v["p"]) * math.log(1 - v["p"])
+    assert v["floor"] == pytest.approx(floor)
+    assert v["loss"] >= floor - 1e-12
+
+
 @pytest.mark.parametrize(
     ("name", "holds"),
     [
         ("benign_overfitting", of_who_won), ("benign_overfitting", of_the_threshold),
         ("front", of_the_front), ("decomposition", of_who_won), ("label_noise", of_flips),
         ("staircase", of_stairs), ("giant_step", of_leaps), ("second_layer", of_terms),
+        ("adam_vs_gd", of_rules), ("sharpness_aware", of_the_climb), ("label_noise_gd", of_lies),
     ],
 )  # fmt: skip
 def test_the_sentence_is_true_of_the_run(
@@ -230,6 +303,13 @@ def test_the_sentence_is_true_of_the_run(
 
 
 OUTCOMES = {
+    "adam_vs_gd": ["errs on 0", "errs on 100", "errs on 100", "errs on 0", "errs on 0",
+                   "nothing turns"],
+    "sharpness_aware": ["on 0.25\u202f% of new samples, SGD alone on 27", "too short",
+                        "memorised: 0.", "of new samples, SGD alone on 0",
+                        "of new samples, SGD alone on 3"],
+    "label_noise_gd": ["The flips brought", "Both guess", "memory is being forgotten",
+                       "strong enough for both", "Both guess"],
     "second_layer": ["random neurons", "% of x₁x₂", "near its floor", "floor of theory 2.",
                      "hardly any of it", "above its floor: it has only"],
     "giant_step": ["along one line", "Not learned", "Not learned", "Both directions count",
@@ -272,6 +352,15 @@ def right(name: str, v: Values) -> str:
         if v["loss_flipped"] > 0.7:
             return "above log 2"
         return "lower, but" if v["loss_flipped"] > 1.5 * v["loss_clean"] else "as low as"
+    if name == "adam_vs_gd":
+        e = v["test_error"]
+        return "hardly any" if e < 0.25 else "every second" if e < 0.75 else "nearly all"
+    if name == "sharpness_aware":
+        e = v["test_error"] / max(v["test_error_sgd"], 1e-9)
+        return "as many" if e > 0.75 else "half as many" if e > 0.25 else "hardly any"
+    if name == "label_noise_gd":
+        e = v["test_error"]
+        return "guess as well" if e > 0.4 else "lied to" if e > 0.05 else "nearly all of them"
     if name == "giant_step":
         if v["share"] < 1.5 * v["noise"]:
             return "nothing"
@@ -293,6 +382,12 @@ def of_the_verdict(name: str, text: str, v: Values) -> None:
         assert ("is learned first" in text) == (
             v["loss_flipped"] > 0.7 and v["gamma_max"] > v["rho_max"]
         )
+    if name == "adam_vs_gd":
+        assert "moves equally fast" not in text or (v["rule"] == 2 and v["test_error"] > 0.75)
+    if name == "sharpness_aware":
+        assert "had to fit" not in text or 4 * v["test_error"] < v["test_error_sgd"]
+    if name == "label_noise_gd":
+        assert "hardly feels" not in text or v["test_error"] < v["test_error_gd"]
     if name == "staircase":
         assert "that is the stair" not in text or v["across"] > 2.5 * v["random"]
 
@@ -313,6 +408,17 @@ def of_a_moment(name: str, text: str, v: Values) -> None:
     elif name == "benign_overfitting":
         assert ("often decides" in text) == (v["signal"] <= v["spread"])
         assert ("more than the noise" in text) == (v["signal"] > 2 * v["spread"])
+    elif name == "adam_vs_gd":
+        assert ("no neuron" in text) == (v["ahead"] == 0)
+        assert "no neuron" in text or f"noise of {round(v['ahead'])} of 20" in text
+    elif name == "sharpness_aware":
+        assert ("does not climb" in text) == (v["step"] > v["phase"])
+        if v["step"] > v["phase"] + v["n"]:  # by then every sample was in a batch of SGD
+            assert v["awake"] == v["awake_before"]
+    elif name == "label_noise_gd":
+        none = max(v["from_signal"], v["from_memory"]) < 0.05
+        assert ("hardly any margin" in text) == none
+        assert ("made of memory" in text) == (v["from_memory"] > v["from_signal"] and not none)
     elif name == "label_noise":
         assert ("is refused" in text) == (v["fit_flipped"] == 0)
         assert ("are memorised" in text) == (v["fit_flipped"] > 0)
@@ -325,7 +431,7 @@ def of_a_moment(name: str, text: str, v: Values) -> None:
 
 ASKED = (
     "benign_overfitting", "decomposition", "staircase", "giant_step", "second_layer",
-    "label_noise",
+    "label_noise", "adam_vs_gd", "sharpness_aware", "label_noise_gd",
 )  # fmt: skip
 
 
@@ -352,6 +458,25 @@ def test_prediction_and_scrubber_say_what_the_records_say(node: Any, name: str) 
         for text, moment in zip(told, moments, strict=True):
             assert not re.search(r"[{}\[\]]|undefined|NaN", text), text
             of_a_moment(name, text, {k: value(v) for k, v in moment.items()})
+
+
+@pytest.mark.parametrize(
+    ("name", "other", "key", "low", "high"),
+    [
+        ("adam_vs_gd", {"rule": 0}, "test_error", 0, 0.01),
+        ("adam_vs_gd", {"rule": 0}, "train_error", 0, 0),
+        ("sharpness_aware", {}, "test_error_sgd", 0.25, 0.35),
+        ("label_noise_gd", {}, "test_error_gd", 0.4, 0.5),
+    ],
+)
+def test_what_a_question_takes_for_granted_is_so(
+    node: Any, name: str, other: Values, key: str, low: float, high: float
+) -> None:
+    config = LABS[name]
+    script = (FOLDER / f"{config['model']}.js").read_text()
+    params = config["params"] | config["predict"].get("set", {}) | other
+    (end,) = node([script], [{"what": "ends", "model": config["model"], "params": params}])
+    assert low <= end[key] <= high
 
 
 @pytest.mark.parametrize("name", LABS)

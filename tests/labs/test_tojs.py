@@ -35,6 +35,9 @@ def test_what_only_a_person_needs_is_left_out() -> None:
     )
     text = 'x = `a = ${b + `${ c } // d`}`; y = z.replace(/ = [/"]/, " = ");'
     assert bare(text) == 'x=`a = ${b+`${c} // d`}`;y=z.replace(/ = [/"]/," = ");'
+    assert dense("const t_1 = 2;\nconst t_2 = 3;\nt_1 += 1;\nlet a_1 = 0;\n") == (
+        "let t1=2,t2=3;\nt1+=1;\nlet a1=0;\n"
+    )
     assert dense('  const b_1 = "x = y" + (a - -t_2) * +c;\n') == 'let b1="x = y"+(a- -t2)*+c;\n'
 
 
@@ -197,6 +200,41 @@ def test_a_size_that_never_changes_is_a_number(node: Any) -> None:
 def test_a_view_of_a_whole_array_is_no_copy() -> None:
     def step(A: T) -> dict[str, T]:
         return {"out": (A[None].flatten(1) * 2).sum()}
+
+    assert tojs.compile_step(step, SHAPES, TRACE).count("for (") == 1
+
+
+def test_entries_at_one_place_take_one_loop(node: Any) -> None:
+    """Also where a condition is the same for all; not where an index or a row is asked for."""
+
+    def step(A: T, B: T, x: T, s: T) -> dict[str, T]:
+        return {"flat": torch.where(s > 0, A * B + s, -A), "rows": A * x[:, None]}
+
+    text = tojs.compile_step(step, SHAPES, TRACE)
+    assert text.count("for (") == 3
+    A, B, x = (torch.randn(6, k, dtype=torch.float64) for k in (4, 4, 1))
+    s = torch.tensor(0.5, dtype=torch.float64)
+    asked = call("step", {"n": 6, "m": 4}, A=A, B=B, x=x[:, 0], s=s)
+    (got,) = node([script(text)], [asked])
+    for name, value in step(A, B, x[:, 0], s).items():
+        assert apart(value.flatten(), got[name]) < 1e-15, name
+
+
+def test_a_condition_is_asked_once(node: Any) -> None:
+    def step(x: T, y: T) -> dict[str, T]:
+        both = torch.cat([x[:1], torch.cat([x[:1], y])[1:]])
+        return {"out": torch.cat([both[:1], both[1:]]) + 0}
+
+    text = tojs.compile_step(step, SHAPES | {"y": "n"}, TRACE)
+    assert text.count(" < 1 ? ") == 1
+    x, y = torch.randn(4, dtype=torch.float64), torch.randn(4, dtype=torch.float64)
+    (got,) = node([script(text)], [call("step", {"n": 4}, x=x, y=y)])
+    assert apart(step(x, y)["out"], got["out"]) == 0
+
+
+def test_an_array_in_another_shape_is_returned_as_it_is() -> None:
+    def step(A: T) -> dict[str, T]:
+        return {"out": (A * 2)[None].flatten(1).view(-1)}
 
     assert tojs.compile_step(step, SHAPES, TRACE).count("for (") == 1
 

@@ -28,6 +28,7 @@ PIECE = re.compile(  # of JavaScript; a regular expression stands after a sign
     r"""/(?:\\.|\[(?:\\.|[^\]\\])*\]|[^/\\\n[])+/)"""
     r"""|(?P<space>\s+)|(?P<word>[\w$]+)|(?P<tick>`)|(?P<open>{)|(?P<close>})|(?P<sign>.)"""
 )
+LETS = re.compile(r"(?m)^let .*;(?:\nlet .*;)+$")  # neighbours, which one word can declare
 NAMED = re.compile(r"\b([abist])_(\d+)\b")
 FIXTURES = ROOT / "tests" / "labs" / "fixtures"
 
@@ -37,7 +38,7 @@ def render(name: str, model: Model) -> str:
     groups = {"init": model.init, "step": model.step, "measure": model.measure}
     spec: dict[str, Any] = {"sizes": model.sizes, "draws": model.draws}
     spec |= {k: [f.__name__ for f in steps] for k, steps in groups.items()}
-    steps = [*model.init, *model.step, *model.measure]
+    steps = dict.fromkeys((*model.init, *model.step, *model.measure))  # each once
     source = "".join(sorted({text for f in steps for text in sources(f, model)}))
     kernels = "".join(compile_step(f, model.shapes, model.trace) for f in steps)
     return (
@@ -99,6 +100,7 @@ def dense(kernels: str) -> str:
     """Kernels without what only a person needs, a line each; names and strings stay."""
     lines = (bare(line) for line in kernels.splitlines())
     text = "".join(f"{line}\n" for line in lines if line)
+    text = LETS.sub(lambda m: m[0].replace(";\nlet ", ","), text)
     return NAMED.sub(r"\1\2", re.sub(r'(rt\.check\("\w+): [^"]*"', r'\1"', text))
 
 

@@ -46,6 +46,7 @@ MARK = record({"at": NUMBER, "label": TEXT})
 SLIDER = record(
     {"name": TEXT, "label": TEXT, "min": NUMBER, "max": TOP},
     step=NUMBER, scale=LOG, integer=YES, positions=WHOLE, unit=TEXT, marks=many(MARK),
+    names=many(TEXT),
 )  # fmt: skip
 ALONG = record({"key": TEXT, "label": TEXT}, scale=LOG, mark=record({"key": TEXT, "label": TEXT}))
 PLOT = record(
@@ -149,6 +150,13 @@ def check(name: str, config: dict[str, Any]) -> None:
                 raise readers.fault(
                     path, 0, f"states: {state['label']}: {slider['name']} is outside its slider"
                 )
+        stands = (limit(slider, params) - slider["min"]) / slider.get("step", 1) + 1
+        if "names" in slider and (slider.get("step", 1) != 1 or len(slider["names"]) != stands):
+            raise readers.fault(
+                path,
+                0,
+                f"sliders: {slider['name']}: a name for each of its {stands:g} values, step 1",
+            )
         if "scale" in slider and slider["min"] <= 0:
             raise readers.fault(path, 0, f"sliders: {slider['name']}: scale log needs min > 0")
     for plot in config["plots"]:

@@ -1,7 +1,7 @@
 """Loop nests in JavaScript: what can be computed outside an inner loop is, once."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import sympy  # type: ignore[import-untyped]
@@ -27,6 +27,9 @@ def text(e: Any) -> str:
         if not (isinstance(part, known) and power.is_Integer and power > 0):
             raise UnsupportedError(f"size {e}: only sums and products of sizes are supported")
     return _Printer().doprint(e)
+
+
+KNOWN: Mapping[Expr, bool] = {True: True, False: False}  # conditions that need no question
 
 
 class _Printer(StrPrinter):
@@ -72,8 +75,11 @@ class Nest:
             js = f"{self.const(f'({self.index(rest)[0]})', self.level(rest))} + {js}"
         return js, level
 
-    def js(self, tree: Tree) -> tuple[str, int]:
-        """The JavaScript of a tree, and the level where it is known."""
+    def js(self, tree: Tree, known: Mapping[Expr, bool] = KNOWN) -> tuple[str, int]:
+        """The JavaScript of a tree, and the level where it is known.
+
+        known are the conditions above: within a branch they need not be asked again.
+        """
         kind = tree[0]
         if kind == "js":
             return tree[1], 0
@@ -84,12 +90,14 @@ class Nest:
             js, level = self.index(tree[2])
             return f"{tree[1]}[{js}]", level
         if kind == "if":
-            if tree[1] in (True, False):
-                return self.js(tree[2 if tree[1] else 3])
-            template, parts = f"{text(tree[1])} ? {{0}} : {{1}}", [self.js(t) for t in tree[2:]]
-            level = max(self.level(tree[1]), *(k for _, k in parts))
+            ask, yes, no = tree[1:]
+            if ask in known:
+                return self.js(yes if known[ask] else no, known)
+            parts = [self.js(yes, {**known, ask: True}), self.js(no, {**known, ask: False})]
+            template = f"{text(ask)} ? {{0}} : {{1}}"
+            level = max(self.level(ask), *(k for _, k in parts))
         else:
-            template, parts = tree[1], [self.js(t) for t in tree[2]]
+            template, parts = tree[1], [self.js(t, known) for t in tree[2]]
             level = max((k for _, k in parts), default=0)
             if re.search(r"\{(\d)\}.*\{\1\}", template):  # an argument that is read twice
                 parts = [(self.const(js, k), k) for js, k in parts]

@@ -9,7 +9,16 @@ from typing import Any, NamedTuple
 
 import torch
 
-from . import giant_steps, one_step, readout, signal_noise
+from . import (
+    batches,
+    climb,
+    coordinates,
+    fresh_flips,
+    giant_steps,
+    one_step,
+    readout,
+    signal_noise,
+)
 
 Step = Callable[..., dict[str, torch.Tensor]]
 Form = dict[str, int]
@@ -19,7 +28,7 @@ class Model(NamedTuple):
     """The description that the page and Python share; every name is an argument of a step."""
 
     sizes: dict[str, Form]  # named size -> linear form of the parameters
-    draws: dict[str, dict[str, Any]]  # random array -> law, shape and degrees of freedom
+    draws: dict[str, dict[str, Any]]  # random array -> law, shape, degrees of freedom; anew a step?
     state: Mapping[str, str]  # array that steps return -> its named sizes, if it is no number
     init: tuple[Step, ...]  # once, in this order
     step: tuple[Step, ...]  # every step, in this order
@@ -40,22 +49,28 @@ BATCH: dict[str, dict[str, Any]] = {
     "B": {"law": "lower", "shape": ["p", "p"]},
     "chi": {"law": "chi", "shape": ["p"], "df": {"d": 1, "1": -3, "h": -2}},
 }
+SAMPLES: dict[str, dict[str, Any]] = {  # data and start of the labs on signal and noise
+    "U": {"law": "uniform", "shape": ["n"]},
+    "F": {"law": "uniform", "shape": ["n"]},
+    "Z": {"law": "lower", "shape": ["n", "n"]},
+    "chi": {"law": "chi", "shape": ["n"], "df": {"d": 1, "1": -1}},
+    "V": {"law": "normal", "shape": ["k", "2", "h"]},
+    "B": {"law": "lower", "shape": ["r", "r"]},
+    "chi_w": {"law": "chi", "shape": ["r"], "df": {"d": 1, "n": -1, "1": -1}},
+}
+ANEW = {"R": {"law": "uniform", "shape": ["n"], "anew": True}}  # a uniform a sample and step
+FRESH: dict[str, dict[str, Any]] = {"E": {"law": "normal", "shape": ["t", "w"]}, **ANEW}
+SIZES: dict[str, Form] = {
+    "n": {"n": 1}, "h": {"m": 1}, "2": {"1": 2}, "r": {"m": 2}, "k": {"n": 1, "1": 1},
+    "w": {"n": 1, "m": 2, "1": 1}, "t": {"1": 400},
+}  # fmt: skip
+PAIR = {"y": "n", "X": "k w", "W0": "2 h w", "A0": "2 h k", "G": "k k", "C": "2 2 h k"}
 BATCHES = {f"{name}{t}": spec for t in STEPS for name, spec in BATCH.items()}
 
 MODELS = {
     "signal_noise": Model(
-        sizes={"n": {"n": 1}, "h": {"m": 1}, "2": {"1": 2}, "r": {"m": 2}, "k": {"n": 1, "1": 1},
-               "w": {"n": 1, "m": 2, "1": 1}, "t": {"1": 400}},
-        draws={
-            "U": {"law": "uniform", "shape": ["n"]},
-            "F": {"law": "uniform", "shape": ["n"]},
-            "Z": {"law": "lower", "shape": ["n", "n"]},
-            "chi": {"law": "chi", "shape": ["n"], "df": {"d": 1, "1": -1}},
-            "V": {"law": "normal", "shape": ["k", "2", "h"]},
-            "B": {"law": "lower", "shape": ["r", "r"]},
-            "chi_w": {"law": "chi", "shape": ["r"], "df": {"d": 1, "n": -1, "1": -1}},
-            "E": {"law": "normal", "shape": ["t", "2", "h"]},
-        },
+        sizes=SIZES,
+        draws=SAMPLES | {"E": {"law": "normal", "shape": ["t", "2", "h"]}},
         state={
             "y": "n", "y_obs": "n", "X": "k w", "W0": "2 h w", "A0": "2 h k", "G": "k k",
             "C": "2 h k",
@@ -141,6 +156,66 @@ MODELS = {
              "lam": 0.01},
             {"seed": 8, "steps": 12, "kappa": 0.8, "d": 9, "p": 14, "k": 2, "length": 1,
              "lam": 0.1},
+        ),
+    ),
+    "coordinates": Model(
+        sizes={"n": {"n": 1}, "h": {"m": 1}, "2": {"1": 2}, "e": {"s": 1}, "t": {"1": 200},
+               "j": {"n": 1, "1": 1}},
+        draws={
+            "U": {"law": "uniform", "shape": ["n"]},
+            "Z": {"law": "normal", "shape": ["n", "e"]},
+            "W0": {"law": "normal", "shape": ["2", "h"]},
+            "V0": {"law": "normal", "shape": ["2", "h", "n", "e"]},
+            "E": {"law": "normal", "shape": ["t", "2", "h"]},
+            "Xi": {"law": "normal", "shape": ["t", "e"]},
+            **ANEW,
+        },
+        state={"y": "n", "xi": "n e", "order": "n", "weight": "n", "D": "1 2 h j"}
+        | dict.fromkeys(("w", "m_w", "v_w"), "1 2 h")
+        | dict.fromkeys(("V", "m_V", "v_V"), "1 2 h n e"),
+        init=(coordinates.start,),
+        step=(batches.deal, coordinates.pull, coordinates.move),
+        measure=(coordinates.look,),
+        trace={"n": 11, "h": 5, "e": 7, "t": 17, "j": 12},
+        fixtures=(
+            {"seed": 7, "steps": 60, "n": 8, "m": 4, "s": 10, "length": 1, "alpha": 0.2,
+             "sigma0": 0.01, "batch": 3, "rule": 2, "rate": 1},
+            {"seed": 8, "steps": 40, "n": 9, "m": 6, "s": 5, "length": 2, "alpha": 0.1,
+             "sigma0": 0.02, "batch": 9, "rule": 1, "rate": 0.5},
+            {"seed": 9, "steps": 60, "n": 12, "m": 3, "s": 6, "length": 1, "alpha": 0,
+             "sigma0": 0.05, "batch": 5, "rule": 0, "rate": 1},
+        ),
+    ),
+    "climb": Model(
+        sizes=SIZES | {"t": {"1": 200}},
+        draws=SAMPLES | FRESH,
+        state=PAIR
+        | dict.fromkeys(("P", "D"), "2 2 h k")
+        | dict.fromkeys(("y_obs", "order", "weight", "awake", "before", "top"), "n"),
+        init=(climb.start,),
+        step=(batches.deal, climb.push, climb.ascend, climb.push, climb.descend),
+        measure=(climb.look,),
+        trace={"n": 11, "h": 5, "r": 10, "k": 12, "w": 22, "t": 17},
+        fixtures=(
+            {"seed": 7, "steps": 60, "n": 20, "m": 4, "d": 300, "mu": 2, "sigma0": 0.5,
+             "flip": 0.1, "rate": 0.6, "batch": 10, "tau": 0.3, "span": 0.3},
+            {"seed": 8, "steps": 40, "n": 9, "m": 6, "d": 2000, "mu": 4, "sigma0": 0.3,
+             "flip": 0.2, "rate": 1, "batch": 4, "tau": 0.1, "span": 1},
+        ),
+    ),
+    "fresh_flips": Model(
+        sizes=SIZES | {"t": {"1": 200}},
+        draws=SAMPLES | FRESH,
+        state=PAIR | {"Z_law": "2 2", "M_law": "2 n"},
+        init=(fresh_flips.start,),
+        step=(fresh_flips.descend,),
+        measure=(fresh_flips.look,),
+        trace={"n": 11, "h": 5, "r": 10, "k": 12, "w": 22, "t": 17},
+        fixtures=(
+            {"seed": 7, "steps": 60, "n": 20, "m": 4, "d": 3000, "signal": 0.5, "sigma0": 0.1,
+             "p": 0.1, "kappa": 0.4},
+            {"seed": 8, "steps": 40, "n": 9, "m": 6, "d": 1e6, "signal": 2, "sigma0": 0.3,
+             "p": 0.3, "kappa": 0.8},
         ),
     ),
 }  # fmt: skip

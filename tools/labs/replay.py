@@ -8,7 +8,7 @@ JavaScript engines; a chi draw is accepted by a comparison, which such a bit fli
 
 import inspect
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import torch
@@ -84,23 +84,37 @@ def linear(form: Form, values: Mapping[str, float]) -> float:
     return sum(k * value(name) for name, k in form.items())
 
 
+def draw(
+    model: Model, spec: Mapping[str, Any], params: Mapping[str, float], random: Stream
+) -> torch.Tensor:
+    """A random array, the next of its stream."""
+    shape = [int(linear(model.sizes[s], params)) for s in spec["shape"]]
+    df = linear(spec.get("df", {}), params)
+    out = [0.0] * math.prod(shape)
+    for i in range(len(out)):
+        if spec["law"] == "chi":
+            out[i] = random.chi(df - i)
+        elif spec["law"] == "uniform":
+            out[i] = random.uniform()
+        elif spec["law"] == "normal" or i % shape[1] < i // shape[1]:
+            out[i] = random.normal()
+    return torch.tensor(out, dtype=torch.float64).reshape(shape)
+
+
 def draws(model: Model, params: Mapping[str, float]) -> dict[str, torch.Tensor]:
-    """The random arrays of a run, each from its own stream."""
-    arrays = {}
-    for use, (name, spec) in enumerate(model.draws.items()):
+    """The random arrays that a run starts with, each from its own stream."""
+    return {name: next(arrays) for name, arrays in sources(model, params).items()}
+
+
+def sources(model: Model, params: Mapping[str, float]) -> dict[str, Iterator[torch.Tensor]]:
+    """Every array of a run from its own stream: its first draw, its second, ..."""
+
+    def endless(use: int, spec: Mapping[str, Any]) -> Iterator[torch.Tensor]:
         random = stream(int(params["seed"]), use)
-        shape = [int(linear(model.sizes[s], params)) for s in spec["shape"]]
-        out = torch.zeros(shape, dtype=torch.float64).flatten()
-        df = linear(spec.get("df", {}), params)
-        for i in range(len(out)):
-            if spec["law"] == "chi":
-                out[i] = random.chi(df - i)
-            elif spec["law"] == "uniform":
-                out[i] = random.uniform()
-            elif spec["law"] == "normal" or i % shape[1] < i // shape[1]:
-                out[i] = random.normal()
-        arrays[name] = out.reshape(shape)
-    return arrays
+        while True:
+            yield draw(model, spec, params, random)
+
+    return {name: endless(use, spec) for use, (name, spec) in enumerate(model.draws.items())}
 
 
 def call(step: Step, env: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
@@ -111,7 +125,9 @@ def call(step: Step, env: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]
 def replay(model: Model, params: Mapping[str, float], records: int = 60) -> dict[str, Any]:
     """The records of a run: times, and curves as lists of numbers or of lists."""
     env = {k: torch.tensor(float(v), dtype=torch.float64) for k, v in params.items()}
-    env |= draws(model, params)
+    arrays = sources(model, params)
+    env |= {name: next(drawn) for name, drawn in arrays.items()}
+    anew = [name for name, spec in model.draws.items() if spec.get("anew")]
     for step in model.init:
         env |= call(step, env)
     T = int(params["steps"])
@@ -125,4 +141,5 @@ def replay(model: Model, params: Mapping[str, float], records: int = 60) -> dict
         if t < T:
             for step in model.step:
                 env |= call(step, env)
+            env |= {name: next(arrays[name]) for name in anew}
     return {"times": times, "curves": curves, "env": env}

@@ -19,11 +19,24 @@ def prepare(
     d: Tensor, mu: Tensor, sigma: Tensor, sigma0: Tensor, tied: Tensor, flip: Tensor, rate: Tensor,
     m: Tensor, q: Tensor,
 ) -> dict[str, Tensor]:  # fmt: skip
-    """Data and initial weights in the coordinates of `span`: Bartlett's, mu first, V on the noise.
+    """Data, initial weights and the step rate m / max(|mu|^2, sigma^2 d / n).
 
-    The step is rate m / max(|mu|^2, sigma^2 d / n). The initial weights are sigma0 / sqrt(d); where
-    they are tied and q < 2, sigma0 is in units of sqrt(n / d), beside which they must be small.
+    The initial weights are sigma0 / sqrt(d); where they are tied and q < 2, sigma0 is in units of
+    sqrt(n / d), beside which they must be small.
     """
+    n = Z.shape[0]
+    small = torch.where((q < 2) & (tied > 0), torch.sqrt(n / d), torch.ones_like(d))
+    out = sample(U, F, Z, chi, V, B, chi_w, mu, sigma, sigma0 * small / torch.sqrt(d), flip)
+    eta = rate * m / torch.maximum(mu * mu, sigma * sigma * d / n)
+    return out | {"C": 0 * out["A0"], "eta": eta}
+
+
+def sample(
+    U: Tensor, F: Tensor, Z: Tensor, chi: Tensor, V: Tensor, B: Tensor, chi_w: Tensor,
+    mu: Tensor, sigma: Tensor, scale: Tensor, flip: Tensor,
+) -> dict[str, Tensor]:  # fmt: skip
+    """Data and weights of size `scale` in the coordinates of `span`: Bartlett's, mu first, V on
+    the noise."""
     n, r, half = Z.shape[0], B.shape[0], V.shape[2]
     y = torch.sign(U - 0.5)
     noise = torch.tril(Z, -1) + torch.diag(chi)
@@ -31,8 +44,7 @@ def prepare(
     xi = sigma * torch.cat([Z.new_zeros(n, 1), noise, Z.new_zeros(n, r)], 1)
     X = torch.cat([torch.cat([mu[None], Z.new_zeros(n + r)])[None], xi])
     beside = torch.stack([own[:half], own[half:]])
-    small = torch.where((q < 2) & (tied > 0), torch.sqrt(n / d), torch.ones_like(d))
-    W0 = sigma0 * small / torch.sqrt(d) * torch.cat([V.permute(1, 2, 0), beside], 2)
+    W0 = scale * torch.cat([V.permute(1, 2, 0), beside], 2)
     data = signal_noise.with_products(batch(X, W0, y, y, sigma))
     assert data.A0 is not None
     assert data.G is not None
@@ -43,8 +55,6 @@ def prepare(
         "W0": W0,
         "A0": data.A0.view(*V.shape[1:], 1 + n),
         "G": data.G[0],
-        "C": 0 * data.A0.view(*V.shape[1:], 1 + n),
-        "eta": rate * m / torch.maximum(mu * mu, sigma * sigma * d / n),
     }
 
 
@@ -68,6 +78,14 @@ def descend(
     theta = C[None]
     D = grad(gain)(signal_noise.products(State((theta,), y, data)))
     return {"C": rules.along((theta,), eta[None], (D,))[0][0]}
+
+
+def fresh_errors(s: State, E: Tensor, q: int) -> Tensor:
+    """The errors (R,) on fresh samples whose noise is E (t, w), in the data's own coordinates."""
+    along, W = measure.seen(s)
+    E = E.expand(len(W), -1, -1)
+    parts = measure.fresh_parts(along, W.transpose(1, 2), E, s.data.sigma, q)
+    return measure.error(measure.margins(*parts))
 
 
 def own(values: Tensor, y_obs: Tensor) -> Tensor:

@@ -95,7 +95,11 @@ class Compiler:
         """Fill a buffer with x."""
         name = self.buffer(x.shape)
         nest, i = self.nest(x.shape)
-        js, where = nest.js(x.at(i))[0], nest.index(linear(i, x.shape))[0]
+        tree, at = x.at(i), linear(i, x.shape)
+        if len(nest.vars) > 1 and aligned(tree, at, nest.vars):  # one loop over all entries
+            loops, (at,) = self.nest((sympy.prod(x.shape),))
+            nest, tree = loops, along(tree, at, nest.vars)
+        js, where = nest.js(tree)[0], nest.index(at)[0]
         return self.emit(name, nest.lines(f"{place(name, where, x.shape)} = {js};"), again)
 
     def probe(self, x: Value) -> tuple[str, Expr, list[Expr]] | None:
@@ -192,7 +196,8 @@ class Compiler:
         if not x.shape:
             return self.materialise(x).at(())[1]
         name, start, steps = self.probe(x) or ("", 0, [])
-        free = self.buffers.get(name) == x.shape and name not in self.returned
+        spare = sympy.prod(self.buffers.get(name, (0,))) - sympy.prod(x.shape)
+        free = sympy.expand(spare) == 0 and name not in self.returned
         if not (free and start == 0 and whole(x.shape, steps)):
             name = self.strided(self.materialise(x, again=True))[0]
         self.returned.add(name)
@@ -257,6 +262,29 @@ class Compiler:
         squared = op == "pow" and args[1] in (2, 3) and not isinstance(args[1], Value)
         js = " * ".join(["{0}"] * int(args[1])) if squared else ops.POINTWISE[op]
         return self.pointwise(js, args[:1] if squared else args, shape)
+
+
+def aligned(tree: Tree, at: Expr, free: Sequence[Expr]) -> bool:
+    """Whether an entry is made of entries at the same place, and of what is the same for all."""
+
+    def fixed(e: Any) -> bool:
+        return not getattr(e, "free_symbols", set()).intersection(free)
+
+    if tree[0] == "load":
+        return fixed(tree[2]) or sympy.expand(tree[2] - at) == 0
+    if tree[0] in ("index", "if") and not fixed(tree[1]):
+        return False
+    parts = tree[2] if tree[0] == "op" else tree[2:] if tree[0] == "if" else ()
+    return all(aligned(part, at, free) for part in parts)
+
+
+def along(tree: Tree, at: Expr, free: Sequence[Expr]) -> Tree:
+    """An aligned tree, its entries at another place."""
+    if tree[0] == "load":
+        return tree if not tree[2].free_symbols.intersection(free) else (*tree[:2], at)
+    if tree[0] == "op":
+        return (*tree[:2], tuple(along(part, at, free) for part in tree[2]))
+    return (*tree[:2], *(along(part, at, free) for part in tree[2:])) if tree[0] == "if" else tree
 
 
 def local(lines: Sequence[str]) -> list[str]:

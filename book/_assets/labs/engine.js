@@ -163,8 +163,12 @@ function FeatureLabEngine() {
     const values = { ...params, sizes: spec.sizes };
     const sizes = {};
     for (const s in spec.sizes) sizes[s] = linear(spec.sizes[s], values);
+    const anew = []; // what draws an array again, from where its stream stands
     Object.keys(spec.draws).forEach((name, use) => {
-      env[name] = draw(spec.draws[name], values, stream(params.seed, use));
+      const one = spec.draws[name], random = stream(params.seed, use);
+      const next = () => { env[name] = draw(one, values, random); };
+      next();
+      if (one.anew) anew.push(next);
     });
     yield 0;
     const made = {};
@@ -202,7 +206,10 @@ function FeatureLabEngine() {
               typeof out[k] === "number" ? out[k] : Array.from(out[k]));
         }
       }
-      if (t < T) spec.step.forEach(update);
+      if (t < T) {
+        spec.step.forEach(update);
+        anew.forEach((next) => next());
+      }
       if (due()) yield { share: t / T, result };
     }
     result.values = Object.fromEntries(Object.entries(env).filter(([, v]) => typeof v === "number"));

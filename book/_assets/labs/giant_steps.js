@@ -7,8 +7,7 @@ return[[h*c,h*h,h,h,h,0,0],[h*h,h,h,h,h*h,h,2*h*h,2*h*h,4*h*h,2*c*h,2*h,2*h]];
 let s1;
 {
 for(let i1=0;i1<h;i1++){
-let t1=(i1*h);
-let t2=chi0[i1];
+let t1=(i1*h),t2=chi0[i1];
 for(let i2=0;i2<h;i2++){
 b1[t1+i2]=((i2<=i1-1?B0[t1+i2]:0)+(i1===i2?t2:0));
 }
@@ -16,8 +15,7 @@ b1[t1+i2]=((i2<=i1-1?B0[t1+i2]:0)+(i1===i2?t2:0));
 }
 {
 for(let i1=0;i1<h;i1++){
-let t1=(i1*c);
-let a1=0;
+let t1=(i1*c),a1=0;
 for(let i2=0;i2<c;i2++){
 a1+=(V[t1+i2]*V[t1+i2]);
 }
@@ -26,8 +24,7 @@ b2[i1]=a1;
 }
 {
 for(let i1=0;i1<h;i1++){
-let t1=(i1*h);
-let a1=0;
+let t1=(i1*h),a1=0;
 for(let i2=0;i2<h;i2++){
 a1+=(b1[t1+i2]*b1[t1+i2]);
 }
@@ -41,8 +38,7 @@ b4[i1]=(Math.sqrt((b2[i1]+b3[i1])));
 }
 {
 for(let i1=0;i1<h;i1++){
-let t1=(i1*h);
-let t2=b4[i1];
+let t1=(i1*h),t2=b4[i1];
 for(let i2=0;i2<h;i2++){
 b5[t1+i2]=(b1[t1+i2]/t2);
 }
@@ -56,19 +52,16 @@ b6[i1]=(Math.sign((U[i1]-0.5)));
 {
 let t1=(-h*h);
 for(let i1=0;i1<2*h;i1++){
-let t2=(i1*h);
-let t3=(t1+i1*h);
+let t2=(i1*h),t3=(t1+i1*h);
 for(let i2=0;i2<h;i2++){
 b7[t2+i2]=(i1<h?b5[t2+i2]:b5[t3+i2]);
 }
 }
 }
 {
-let t1=(-h*h);
-let t2=(2*h);
+let t1=(-h*h),t2=(2*h);
 for(let i1=0;i1<h;i1++){
-let t3=(t1+i1);
-let t4=(i1*t2);
+let t3=(t1+i1),t4=(i1*t2);
 for(let i2=0;i2<2*h;i2++){
 b8[t4+i2]=(i2<h?b5[i1+i2*h]:b5[t3+i2*h]);
 }
@@ -76,13 +69,9 @@ b8[t4+i2]=(i2<h?b5[i1+i2*h]:b5[t3+i2*h]);
 }
 rt.mm(b9,0,2*h,2*h,h,b7,0,h,1,b8,0,2*h,1);
 {
-let t1=(-c*h);
-let t2=(-h);
+let t1=(-c*h),t2=(-h);
 for(let i1=0;i1<2*h;i1++){
-let t3=(i1*c);
-let t4=b4[i1];
-let t5=(t1+i1*c);
-let t6=b4[t2+i1];
+let t3=(i1*c),t4=b4[i1],t5=(t1+i1*c),t6=b4[t2+i1];
 for(let i2=0;i2<c;i2++){
 b10[t3+i2]=(i1<h?(V[t3+i2]/t4):(V[t5+i2]/t6));
 }
@@ -95,8 +84,7 @@ b11[i1]=(i1<h?b6[i1]:(-b6[t1+i1]));
 }
 }
 {
-let t1=(bias*(0));
-let t2=(-h);
+let t1=(bias*(0)),t2=(-h);
 for(let i1=0;i1<2*h;i1++){
 b12[i1]=(i1<h?((+(F[i1]>0.5))?bias:t1):((+(F[t2+i1]>0.5))?bias:t1));
 }
@@ -109,8 +97,7 @@ return[[p*c,p*p,p,p,n*c,n*p,p*p,p,0,0,0,0,0,0],[p*p,p*p,n*p,n*p,n*p,n*p,n,n,n*p,
 },function(rt,{c,n,p},[b1,b2,b3,b4,b5,b6,b7,b8,b9,b10,b11,b12,b13,b14,b15,b16,b17,b18,b19,b20,b21],M,S,a,b,X1,Z1,B1,chi1,eta,linear1,linear2,square1,square2,cross){
 let s1,s2;
 {
-let t1=(p+1);
-let a1=0;
+let t1=(p+1),a1=0;
 for(let i1=0;i1<p;i1++){
 a1+=S[i1*t1];
 }
@@ -137,12 +124,9 @@ b5[t1+i2]=((b3[t1+i2]+b4[t1+i2])+b[i2]);
 }
 }
 {
-for(let i1=0;i1<n;i1++){
-let t1=(i1*p);
-for(let i2=0;i2<p;i2++){
-let t2=b5[t1+i2];
-b6[t1+i2]=((t2<0?0:t2));
-}
+for(let i1=0;i1<n*p;i1++){
+let t1=b5[i1];
+b6[i1]=((t1<0?0:t1));
 }
 }
 rt.mm(b7,0,n,1,p,b6,0,p,1,a,0,1,0);
@@ -154,8 +138,7 @@ b8[i1]=(((((linear1*X1[i1*c])+(linear2*X1[1+i1*c]))+((square1*((X1[i1*c]*X1[i1*c
 {
 let t1=(eta/(n*p));
 for(let i1=0;i1<n;i1++){
-let t2=(i1*p);
-let t3=b8[i1];
+let t2=(i1*p),t3=b8[i1];
 for(let i2=0;i2<p;i2++){
 b9[t2+i2]=(((t3*(+(+(b5[t2+i2]>0))))*a[i2])*t1);
 }
@@ -163,17 +146,13 @@ b9[t2+i2]=(((t3*(+(+(b5[t2+i2]>0))))*a[i2])*t1);
 }
 rt.mm(b10,0,p,p,n,b9,0,1,p,Z1,0,p,1);
 {
-for(let i1=0;i1<p;i1++){
-let t1=(i1*p);
-for(let i2=0;i2<p;i2++){
-b11[t1+i2]=(b1[t1+i2]+b10[t1+i2]);
-}
+for(let i1=0;i1<p*p;i1++){
+b11[i1]=(b1[i1]+b10[i1]);
 }
 }
 rt.mm(b12,0,p,p,n,b9,0,1,p,b9,0,p,1);
 {
-let t1=(p+1);
-let a1=0;
+let t1=(p+1),a1=0;
 for(let i1=0;i1<p;i1++){
 a1+=b12[i1*t1];
 }
@@ -191,8 +170,7 @@ b14[t2+i2]=(b12[t2+i2]+(t1*(i1===i2?1.0:0)));
 rt.cholesky(b13,p,b14,0,p,1);
 {
 for(let i1=0;i1<p;i1++){
-let t1=(i1*p);
-let t2=chi1[i1];
+let t1=(i1*p),t2=chi1[i1];
 for(let i2=0;i2<p;i2++){
 b15[t1+i2]=((i2<=i1-1?B1[t1+i2]:0)+(i1===i2?t2:0));
 }
@@ -203,19 +181,13 @@ rt.mm(b17,0,p,c,n,b9,0,1,p,X1,0,c,1);
 rt.mm(b18,0,p,p,p,b11,0,p,1,b11,0,1,p);
 rt.mm(b19,0,p,p,p,b16,0,p,1,b16,0,1,p);
 {
-for(let i1=0;i1<p;i1++){
-let t1=(i1*c);
-for(let i2=0;i2<c;i2++){
-b20[t1+i2]=(M[t1+i2]+b17[t1+i2]);
-}
+for(let i1=0;i1<c*p;i1++){
+b20[i1]=(M[i1]+b17[i1]);
 }
 }
 {
-for(let i1=0;i1<p;i1++){
-let t1=(i1*p);
-for(let i2=0;i2<p;i2++){
-b21[t1+i2]=(b18[t1+i2]+b19[t1+i2]);
-}
+for(let i1=0;i1<p*p;i1++){
+b21[i1]=(b18[i1]+b19[i1]);
 }
 }
 return{M:b20,S:b21};
@@ -224,75 +196,48 @@ kernel("next_batch",["X2","X3","X4","Z2","Z3","Z4","B2","B3","B4","chi2","chi3",
 return[[n*c,n*c,n*c,n*p,n*p,n*p,p*p,p*p,p*p,p,p,p],[c*n,c*n,c*n,n*p,n*p,n*p,p*p,p*p,p*p,p,p,p]];
 },function(rt,{c,n,p},[b1,b2,b3,b4,b5,b6,b7,b8,b9,b10,b11,b12],X2,X3,X4,Z2,Z3,Z4,B2,B3,B4,chi2,chi3,chi4){
 {
-for(let i1=0;i1<n;i1++){
-let t1=(i1*c);
-for(let i2=0;i2<c;i2++){
-b1[t1+i2]=(X2[t1+i2]*1);
-}
+for(let i1=0;i1<c*n;i1++){
+b1[i1]=(X2[i1]*1);
 }
 }
 {
-for(let i1=0;i1<n;i1++){
-let t1=(i1*c);
-for(let i2=0;i2<c;i2++){
-b2[t1+i2]=(X3[t1+i2]*1);
-}
+for(let i1=0;i1<c*n;i1++){
+b2[i1]=(X3[i1]*1);
 }
 }
 {
-for(let i1=0;i1<n;i1++){
-let t1=(i1*c);
-for(let i2=0;i2<c;i2++){
-b3[t1+i2]=(X4[t1+i2]*1);
-}
+for(let i1=0;i1<c*n;i1++){
+b3[i1]=(X4[i1]*1);
 }
 }
 {
-for(let i1=0;i1<n;i1++){
-let t1=(i1*p);
-for(let i2=0;i2<p;i2++){
-b4[t1+i2]=(Z2[t1+i2]*1);
-}
+for(let i1=0;i1<n*p;i1++){
+b4[i1]=(Z2[i1]*1);
 }
 }
 {
-for(let i1=0;i1<n;i1++){
-let t1=(i1*p);
-for(let i2=0;i2<p;i2++){
-b5[t1+i2]=(Z3[t1+i2]*1);
-}
+for(let i1=0;i1<n*p;i1++){
+b5[i1]=(Z3[i1]*1);
 }
 }
 {
-for(let i1=0;i1<n;i1++){
-let t1=(i1*p);
-for(let i2=0;i2<p;i2++){
-b6[t1+i2]=(Z4[t1+i2]*1);
-}
+for(let i1=0;i1<n*p;i1++){
+b6[i1]=(Z4[i1]*1);
 }
 }
 {
-for(let i1=0;i1<p;i1++){
-let t1=(i1*p);
-for(let i2=0;i2<p;i2++){
-b7[t1+i2]=(B2[t1+i2]*1);
-}
+for(let i1=0;i1<p*p;i1++){
+b7[i1]=(B2[i1]*1);
 }
 }
 {
-for(let i1=0;i1<p;i1++){
-let t1=(i1*p);
-for(let i2=0;i2<p;i2++){
-b8[t1+i2]=(B3[t1+i2]*1);
-}
+for(let i1=0;i1<p*p;i1++){
+b8[i1]=(B3[i1]*1);
 }
 }
 {
-for(let i1=0;i1<p;i1++){
-let t1=(i1*p);
-for(let i2=0;i2<p;i2++){
-b9[t1+i2]=(B4[t1+i2]*1);
-}
+for(let i1=0;i1<p*p;i1++){
+b9[i1]=(B4[i1]*1);
 }
 }
 {
@@ -319,8 +264,7 @@ return[[p*c,p*p,n*c,0,0,0,0,0,0],[p,p,c*p,p,p]];
 let s1,s2,s3,s4,s5,s6,s7,s8,s9,s10;
 {
 for(let i1=0;i1<p;i1++){
-let t1=(i1*c);
-let a1=0;
+let t1=(i1*c),a1=0;
 for(let i2=0;i2<c;i2++){
 a1+=(M[t1+i2]*M[t1+i2]);
 }
@@ -335,26 +279,21 @@ b2[i1]=(Math.sqrt((b1[i1]+S[i1*t1])));
 }
 {
 for(let i1=0;i1<p;i1++){
-let t1=(i1*c);
-let t2=b2[i1];
+let t1=(i1*c),t2=b2[i1];
 for(let i2=0;i2<c;i2++){
 b3[t1+i2]=(M[t1+i2]/t2);
 }
 }
 }
 {
-let t1=((+((Math.sqrt(((linear1*linear1)+(linear2*linear2))))>(0)))?(linear1/((+((Math.sqrt(((linear1*linear1)+(linear2*linear2))))>(0)))?(Math.sqrt(((linear1*linear1)+(linear2*linear2)))):((Math.sqrt(((linear1*linear1)+(linear2*linear2))))+(1)))):((((+((Math.sqrt(((linear1*linear1)+(linear2*linear2))))>(0)))?(Math.sqrt(((linear1*linear1)+(linear2*linear2)))):((Math.sqrt(((linear1*linear1)+(linear2*linear2))))+(1)))*(0))+(1)));
-let t2=(linear2/((+((Math.sqrt(((linear1*linear1)+(linear2*linear2))))>(0)))?(Math.sqrt(((linear1*linear1)+(linear2*linear2)))):((Math.sqrt(((linear1*linear1)+(linear2*linear2))))+(1))));
-let a1=0;
+let t1=((+((Math.sqrt(((linear1*linear1)+(linear2*linear2))))>(0)))?(linear1/((+((Math.sqrt(((linear1*linear1)+(linear2*linear2))))>(0)))?(Math.sqrt(((linear1*linear1)+(linear2*linear2)))):((Math.sqrt(((linear1*linear1)+(linear2*linear2))))+(1)))):((((+((Math.sqrt(((linear1*linear1)+(linear2*linear2))))>(0)))?(Math.sqrt(((linear1*linear1)+(linear2*linear2)))):((Math.sqrt(((linear1*linear1)+(linear2*linear2))))+(1)))*(0))+(1))),t2=(linear2/((+((Math.sqrt(((linear1*linear1)+(linear2*linear2))))>(0)))?(Math.sqrt(((linear1*linear1)+(linear2*linear2)))):((Math.sqrt(((linear1*linear1)+(linear2*linear2))))+(1)))),a1=0;
 for(let i1=0;i1<p;i1++){
 a1+=(((b3[i1*c]*t1)+(b3[1+i1*c]*t2))*((b3[i1*c]*t1)+(b3[1+i1*c]*t2)));
 }
 s1=a1/(p);
 }
 {
-let t1=((+((Math.sqrt(((linear1*linear1)+(linear2*linear2))))>(0)))?(linear1/((+((Math.sqrt(((linear1*linear1)+(linear2*linear2))))>(0)))?(Math.sqrt(((linear1*linear1)+(linear2*linear2)))):((Math.sqrt(((linear1*linear1)+(linear2*linear2))))+(1)))):((((+((Math.sqrt(((linear1*linear1)+(linear2*linear2))))>(0)))?(Math.sqrt(((linear1*linear1)+(linear2*linear2)))):((Math.sqrt(((linear1*linear1)+(linear2*linear2))))+(1)))*(0))+(1)));
-let t2=(linear2/((+((Math.sqrt(((linear1*linear1)+(linear2*linear2))))>(0)))?(Math.sqrt(((linear1*linear1)+(linear2*linear2)))):((Math.sqrt(((linear1*linear1)+(linear2*linear2))))+(1))));
-let a1=0;
+let t1=((+((Math.sqrt(((linear1*linear1)+(linear2*linear2))))>(0)))?(linear1/((+((Math.sqrt(((linear1*linear1)+(linear2*linear2))))>(0)))?(Math.sqrt(((linear1*linear1)+(linear2*linear2)))):((Math.sqrt(((linear1*linear1)+(linear2*linear2))))+(1)))):((((+((Math.sqrt(((linear1*linear1)+(linear2*linear2))))>(0)))?(Math.sqrt(((linear1*linear1)+(linear2*linear2)))):((Math.sqrt(((linear1*linear1)+(linear2*linear2))))+(1)))*(0))+(1))),t2=(linear2/((+((Math.sqrt(((linear1*linear1)+(linear2*linear2))))>(0)))?(Math.sqrt(((linear1*linear1)+(linear2*linear2)))):((Math.sqrt(((linear1*linear1)+(linear2*linear2))))+(1)))),a1=0;
 for(let i1=0;i1<p;i1++){
 a1+=(((b3[1+i1*c]*t1)-(b3[i1*c]*t2))*((b3[1+i1*c]*t1)-(b3[i1*c]*t2)));
 }

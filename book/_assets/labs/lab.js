@@ -158,8 +158,8 @@
   const INSIDE = {
     bars(curves, at, width, height) {
       const kept = ({ key, where }) => at(key).map((v) => v.filter((_, i) => !where || at(where[0])[0][i] === where[1]));
-      const all = curves.map(kept), most = Math.max(...all.flat(2).filter(Number.isFinite), 1e-9);
-      return (k) => columns(curves.flatMap((c, i) => all[i][k].map((v) => [[0, v, c.color]])), [0, most], width, height, all[0][k].length);
+      const all = curves.map(kept), seen = all.flat(2).filter(Number.isFinite);
+      return (k) => columns(curves.flatMap((c, i) => all[i][k].map((v) => [[0, v, c.color]])), [Math.min(...seen, 0), Math.max(...seen, 1e-9)], width, height, all[0][k].length);
     },
     samples([plus, minus, noise], at, width, height) {
       return (k, notes) => {
@@ -197,7 +197,7 @@
   function lawOf({ on, key, at }, p, found) {
     const u = found.map((r) => Math.log(r.values[key] / at)), power = {};
     on.forEach((k, i) => (power[k] = (u[i + 1] - u[0]) / Math.LN2));
-    return (name, q) => q[name] * Math.exp(-on.reduce((sum, k) => sum + power[k] * Math.log(q[k] / p[k]), u[0]) / power[name]);
+    return (name, q) => q[name] * Math.exp(-on.reduce((sum, k) => sum + (power[k] && power[k] * Math.log(q[k] / p[k])), u[0]) / power[name]);
   }
 
   // The edge number k (it may lie between two) of the cells of an axis.
@@ -206,7 +206,7 @@
   // Cells from coarse to fine; y runs over a factor A.around on both sides of the boundary, as far
   // as its slider goes.
   function cellsOf(phase, boundary, least, most) {
-    const middle = boundary(edge(phase.x, phase.x.cells / 2)), { around } = phase.y;
+    const middle = clip(boundary(edge(phase.x, phase.x.cells / 2)), least, most), { around } = phase.y;
     const axes = { x: phase.x, y: { ...phase.y, scale: "log", min: Math.max(middle / around, least), max: Math.min(middle * around, most) } };
     const at = (A) => Array.from({ length: A.cells }, (_, k) => (A.integer ? Math.round : Number)(edge(A, k + 0.5)));
     const xs = at(axes.x), ys = at(axes.y), cells = [];
@@ -300,7 +300,7 @@
 
     build() {
       const c = this.config, { predict, scrub } = c, root = this.attachShadow({ mode: "open" });
-      const slider = (s) => `<label><span>${html(s.label)}</span><input type="range" name="${s.name}" min="0" max="${axis(s, c.params).count}" step="1"><small aria-hidden="true"></small><output aria-hidden="true"></output></label>`;
+      const slider = (s) => `<label><span>${html(s.label)}</span><input type="range" name="${s.name}" min="0" max="${axis(s, c.params).count}" step="1"><small aria-hidden="true"></small><output aria-hidden="true"></output>${s.names ? `<em aria-hidden="true">${s.names.map((n) => `<span>${html(n)}</span>`).join("")}</em>` : ""}</label>`;
       const rest = this.sliders.slice(3), open = rest.some((x) => this.params[x.name] !== c.params[x.name]);
       root.innerHTML = `<link rel="stylesheet" href="${window.FeatureLab.file("lab.css")}"><section class="lab" aria-label="${html(c.title)}" hidden><h2>${html(c.title)}</h2>
 ${predict ? `<div class="ask"><p id="ask">${maths(predict.ask)}</p><div class="bar" role="group" aria-labelledby="ask">${predict.answers.map((a, k) => `<button name="answer" value="${k}">${html(a.say)}</button>`).join("")}<button name="show">Show me</button></div><p class="verdict" role="status"></p></div>` : ""}
@@ -461,7 +461,7 @@ ${rest.length ? `<details class="more"${open ? " open" : ""}><summary>More: ${ht
       if (predict) this.$(".ask").hidden = !this.asking && (this.said === undefined || Object.entries({ ...this.config.params, ...predict.set }).some(([name, v]) => v !== p[name]));
       if (states.length) this.$(".guide").innerHTML = on < 0 ? "" : maths(states[on].says);
       for (const s of this.sliders) {
-        const input = this.$(`[name=${s.name}]`), text = format(this.params[s.name]) + (s.unit || "");
+        const input = this.$(`[name=${s.name}]`), v = this.params[s.name], text = s.names ? s.names[v - s.min] : format(v) + (s.unit || "");
         const A = axis(s, this.params), marks = this.marks(s), labels = marks.map((m) => m[1]).join(", ");
         input.parentNode.querySelectorAll("i").forEach((i) => i.remove());
         for (const [v] of marks) input.insertAdjacentHTML("afterend", `<i style="--at: ${(A.position(v) / A.count).toFixed(4)}"></i>`);
@@ -565,7 +565,7 @@ ${rest.length ? `<details class="more"${open ? " open" : ""}><summary>More: ${ht
 
     hear(m) {
       if (m.error) {
-        this.$(".note").textContent = "This run failed: " + m.error;
+        this.$(".bar .note").textContent = "This run failed: " + m.error;
         return;
       }
       if (m.kind === "cells") {
@@ -577,12 +577,12 @@ ${rest.length ? `<details class="more"${open ? " open" : ""}><summary>More: ${ht
       this.run.done = m.done;
       this.draw();
       if (!m.done) {
-        this.$(".note").textContent = `Training: ${Math.round(100 * m.share)} %`;
+        this.$(".bar .note").textContent = `Training: ${Math.round(100 * m.share)} %`;
         return;
       }
       this.run.ms = m.ms;
       this.$(".lab").setAttribute("aria-busy", "false");
-      this.$(".note").textContent = `Seed ${this.params.seed}; trained in your browser in ${format(Math.round(m.ms))} ms.${this.ghost ? " Pale: the run before." : ""}`;
+      this.$(".bar .note").textContent = `Seed ${this.params.seed}; trained in your browser in ${format(Math.round(m.ms))} ms.${this.ghost ? " Pale: the run before." : ""}`;
       this.table();
       this.verdict();
       if (this.queued) {
@@ -634,7 +634,7 @@ ${rest.length ? `<details class="more"${open ? " open" : ""}><summary>More: ${ht
       range.value = now;
       range.setAttribute("aria-valuetext", told);
       const [{ x }] = this.config.plots;
-      this.$(".time output").textContent = x ? "n = " + format(result.curves[x.key][now]) : "step " + format(result.times[now]);
+      this.$(".time output").textContent = x && x.label !== "step" ? "n = " + format(result.curves[x.key][now]) : "step " + format(result.times[now]);
     }
 
     drawMap(width = this.wide()) {
@@ -707,7 +707,7 @@ ${rest.length ? `<details class="more"${open ? " open" : ""}><summary>More: ${ht
     }
 
     async copy() {
-      const text = this.link(), note = this.$(".note");
+      const text = this.link(), note = this.$(".bar .note");
       try {
         await navigator.clipboard.writeText(text);
         note.textContent = "Link copied.";
