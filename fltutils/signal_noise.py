@@ -181,14 +181,14 @@ def problem(
 
     def descent(f: Tensor, A: Tensor, data: SignalNoise) -> Params:
         C = models.pull(A, data.y, models.downhill(f, data.y_obs, data.weight), q)
-        return (C if data.G is not None else C @ data.X[:, None],)
+        return (C if data.G is not None else _times(C, data.X),)
 
     def draws(data: SignalNoise) -> Iterator[dict[str, Tensor]]:
         return noisy_labels(data, label_noise, batch)
 
     return Problem(
         (start,), data, outputs, loss, draws if label_noise or batch else None, descent, norm,
-        sees_coordinates=not in_span and not data.embedded,
+        sees_coordinates=not in_span and not data.embedded, draws_labels=True,
     )  # fmt: skip
 
 
@@ -208,7 +208,7 @@ def _products(params: Params, data: SignalNoise) -> Tensor:
     """A_0 + theta G, or W X'."""
     (leaf,) = params
     if data.A0 is None or data.G is None:
-        return leaf @ data.X[:, None].transpose(2, 3)
+        return _times(leaf, data.X.transpose(1, 2))
     return torch.baddbmm(data.A0, leaf.view_as(data.A0), data.G).view_as(leaf)
 
 
@@ -223,7 +223,12 @@ def norm(D: Params, data: SignalNoise) -> Tensor:
 def weights(s: State) -> Tensor:
     """W (R, 2, m, r)."""
     (leaf,), data = s.params, s.data
-    return leaf if data.G is None else data.W0 + leaf @ data.X[:, None]
+    return leaf if data.G is None else data.W0 + _times(leaf, data.X)
+
+
+def _times(A: Tensor, B: Tensor) -> Tensor:
+    """A B for A (R, 2, m, a) and B (R, a, b), without a copy of B for each class."""
+    return torch.bmm(A.flatten(1, 2), B).view(*A.shape[:3], B.shape[2])
 
 
 def noisy_labels(

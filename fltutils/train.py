@@ -34,6 +34,7 @@ class Problem(NamedTuple):
     descent: Callable[[Tensor, Any, Data], Params] | None = None  # -grad L; autograd if None
     norm: Callable[[Params, Data], Tensor] | None = None  # of a direction, (R,); Euclid's if None
     sees_coordinates: bool = True  # the parameters are weights, coordinate by coordinate
+    draws_labels: bool = False  # draws change what loss and descent read, and not the outputs
 
 
 class State(NamedTuple):
@@ -178,9 +179,10 @@ def train(
     times: list[int] = []
 
     for t in range(steps + 1):
-        on_time = bool(record) and t % every == 0
+        on_time, look = bool(record) and t % every == 0, None
         if drawn is None or on_time or stop is not None or t == steps:
-            look = _look(problem, params, here, graph=auto and drawn is None)
+            again = drawn is None or problem.draws_labels
+            look = _look(problem, params, here, graph=auto and again)
             _refuse_divergence(look, which, t, eta_of)
             L = look.loss.detach()
             done = torch.full_like(L, t == steps, dtype=torch.bool)
@@ -204,6 +206,7 @@ def train(
                 which, params, rate, state, here, D = pick(
                     (which, params, rate, state, here, D), ~done
                 )
+                look = None
         seen = here
         if drawn is not None:
             fields = next(drawn, None)
@@ -212,7 +215,10 @@ def train(
             if len(which) < R:
                 fields = {name: pick(value, which) for name, value in fields.items()}
             seen = here._replace(**fields)
-            look = _look(problem, params, seen, graph=auto)
+            if look is not None and problem.draws_labels:
+                look = look._replace(loss=problem.loss(look.f, seen))
+            else:
+                look = _look(problem, params, seen, graph=auto)
             _refuse_divergence(look, which, t, eta_of)
             D = _descent(problem, look, seen)
         del look  # its tensors make room for those of the next step: 10 % of a small step's time

@@ -180,6 +180,35 @@ def test_a_run_that_stops_is_frozen_there(variant: dict[str, Any]) -> None:
             )
 
 
+@pytest.mark.parametrize("auto", [False, True])
+@pytest.mark.parametrize("rule", ["gd", "adam"])
+def test_outputs_that_draws_leave_alone_are_computed_once_a_step(auto: bool, rule: str) -> None:
+    """The same runs either way; a run that stops on the way included."""
+    data = signal_noise.draw(n=8, d=14, mu=2.0, m=3, sigma0=0.1, runs=4, seed=3)
+    known = signal_noise.problem(data, batch=3, label_noise=0.1, in_span=False)
+    calls = [0, 0]
+
+    def counted(i: int) -> train.Problem:
+        def outputs(params: Any, data: Any) -> Any:
+            calls[i] += 1
+            return known.outputs(params, data)
+
+        descent = None if auto else known.descent
+        return known._replace(outputs=outputs, descent=descent, draws_labels=bool(i))
+
+    def run(i: int) -> train.Trained:
+        eta = 0.5 if rule == "gd" else 0.02
+        seen = {"loss": measure.train_loss}
+        return train.train(counted(i), rule=rule, eta=eta, steps=40, stop=0.3, record=seen, every=7)
+
+    plainly, once = run(0), run(1)
+    assert 0 < plainly.steps.min() < plainly.steps.max()
+    assert torch.equal(plainly.steps, once.steps)
+    assert torch.equal(plainly.last.params[0], once.last.params[0])
+    assert torch.equal(plainly.history["loss"], once.history["loss"])
+    assert calls[1] < 0.75 * calls[0]  # once more where a run stops
+
+
 def test_when_all_have_stopped_the_loop_ends() -> None:
     s = problems_in_d(2)
     run = trained(s, eta=0.1, steps=10**9, stop=0.6, record={"f": lambda s: s.f})
