@@ -86,7 +86,7 @@ def adam(
     ms = tuple(torch.lerp(m, d, 1 - beta1) for m, d in zip(ms, D, strict=True))
     vs = tuple(torch.addcmul(beta2 * v, d, d, value=1 - beta2) for v, d in zip(vs, D, strict=True))
     hats = ((m / (1 - beta1**t), v / (1 - beta2**t)) for m, v in zip(ms, vs, strict=True))
-    return along(params, eta, tuple(m / v.sqrt_().add_(eps) for m, v in hats)), (ms, vs, t)
+    return along(params, eta, tuple(m / (v.sqrt() + eps) for m, v in hats)), (ms, vs, t)
 
 
 def signum(
