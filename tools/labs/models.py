@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from . import giant_steps, one_step, readout, signal_noise
+from . import giant_steps, kernels, one_step, readout, signal_noise
 
 Step = Callable[..., dict[str, torch.Tensor]]
 Form = dict[str, int]
@@ -141,6 +141,27 @@ MODELS = {
              "lam": 0.01},
             {"seed": 8, "steps": 12, "kappa": 0.8, "d": 9, "p": 14, "k": 2, "length": 1,
              "lam": 0.1},
+        ),
+    ),
+    "kernels": Model(
+        sizes={"m": {"n": 1}, "h": {"width": 1}, "c": {"d": 1}, "k": {"1": 800}},
+        draws={
+            "W0": {"law": "normal", "shape": ["h", "c"]},
+            "A0": {"law": "normal", "shape": ["h"]},
+            "X": {"law": "normal", "shape": ["m", "c"]},
+            "e": {"law": "normal", "shape": ["m"]},
+            "X_fit": {"law": "normal", "shape": ["m", "c"]},
+            "e_fit": {"law": "normal", "shape": ["m"]},
+            "X_test": {"law": "normal", "shape": ["k", "c"]},
+        },
+        state={"W": "h c", "G": "h c", "y_fit": "m", "f_test": "k", "before": "c"},
+        init=(kernels.start,),
+        step=(kernels.tick,),
+        measure=(kernels.look,),
+        trace={"m": 17, "h": 11, "c": 7, "k": 23},
+        fixtures=(
+            {"seed": 7, "steps": 6, "n": 60, "d": 9, "width": 14, "eta": 20, "linear": 1},
+            {"seed": 8, "steps": 4, "n": 90, "d": 12, "width": 8, "eta": 3, "linear": 0.25},
         ),
     ),
 }  # fmt: skip
