@@ -53,7 +53,7 @@ def spectrum(W: Tensor) -> tuple[Tensor, Tensor]:
 
 def start(
     W0: Tensor, A0: Tensor, X: Tensor, e: Tensor, X_fit: Tensor, e_fit: Tensor, X_test: Tensor,
-    d: Tensor, width: Tensor, n: Tensor, linear: Tensor,
+    d: Tensor, width: Tensor, n: Tensor, eta: Tensor, linear: Tensor,
 ) -> dict[str, Tensor]:  # fmt: skip
     """The network, its gradient, and what does not depend on the step."""
     W, a = W0 / torch.sqrt(d), A0 / torch.sqrt(width)
@@ -64,6 +64,7 @@ def start(
     G = (residual[:, None] * (1 - h * h) * a).t() @ X / n
     slope = linear * C_1
     length = torch.sqrt(slope * slope + d / n * (slope * slope + FLOOR + NOISE * NOISE))
+    relative = torch.exp(torch.log(width / d) / 4)  # theta_c
     values, _ = spectrum(W)
     beyond = link(X_test[:, 0], 0 * linear)
     bend = (beyond * beyond).mean()
@@ -80,7 +81,8 @@ def start(
         "line": least(X_fit, y_fit, X_test, f_test, bend),
         "root": torch.sqrt(width),
         "samples": n / d,
-        "relative": torch.exp(torch.log(width / d) / 4),
+        "relative": relative,
+        "reached": eta * C_1 * length / relative,
         "t": 0 * d,
     }
 

@@ -79,9 +79,11 @@ def test_the_step_the_fit_and_the_spectrum_are_the_chapters(
 
 @pytest.mark.parametrize("params", RUNS[:1])
 def test_theory_is_that_of_the_chapter(params: Params, chapter: dict[str, Any]) -> None:
-    curves = replay(MODEL, params, records=int(params["steps"]))["curves"]
+    run = replay(MODEL, params, records=int(params["steps"]))
+    curves = run["curves"]
     length, share = chapter["direction"](params["d"], params["n"])
     ratio = params["width"] / params["d"]
+    assert float(run["env"]["reached"]) == pytest.approx(curves["visible"][-1], rel=1e-9)
     for t, eta in enumerate(curves["step_size"]):
         theta = np.array(eta * kernels.C_1 * length**0.5)
         top, overlap = chapter["spike"](theta, ratio)
