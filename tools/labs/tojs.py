@@ -224,8 +224,8 @@ class Compiler:
             m = args[0].shape[-1]
             values, vectors = self.buffer((m,)), self.buffer((m, m))
             A, start, (i, j) = self.strided(args[0])
-            at = ", ".join(text(e) for e in (start, i, j))
-            found = self.emit(vectors, [f"rt.eigh({values}, {vectors}, {text(m)}, {A}, {at});"])
+            place = f"{A}, {text(start)}, {text(i)}, {text(j)}"
+            found = self.emit(vectors, [f"rt.eigh({values}, {vectors}, {text(m)}, {place});"])
             return self.load(values, (m,)), found
         if op == "cholesky_solve":
             (b, L, *upper), n = args, text(args[1].shape[-1])
