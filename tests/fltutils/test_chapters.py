@@ -21,8 +21,11 @@ cases = st.tuples(st.integers(0, 10**4), st.sampled_from([1, 2, 3]))
 few = settings(max_examples=10)
 
 
-def definitions(chapter: str, *names: str) -> dict[str, Any]:
-    """The named functions of a chapter's code cells; nothing else of the chapter runs."""
+def definitions(chapter: str, *names: str, **given: Any) -> dict[str, Any]:
+    """The named functions of a chapter's code cells; nothing else of the chapter runs.
+
+    What the functions ask for at their definition is given.
+    """
     notebook = jupytext.reads(live(BOOK / f"{chapter}.md"), fmt="md:myst")
     cells = (cell.source for cell in notebook.cells if cell.cell_type == "code")
     found = [
@@ -32,7 +35,7 @@ def definitions(chapter: str, *names: str) -> dict[str, Any]:
         if isinstance(node, ast.FunctionDef) and node.name in names
     ]
     assert [node.name for node in found] == list(names), f"{chapter}.md defines each once, in order"
-    namespace: dict[str, Any] = {"np": np, "torch": torch}
+    namespace: dict[str, Any] = {"np": np, "torch": torch} | given
     exec(compile(ast.Module(found, []), f"{chapter}.md", "exec"), namespace)
     return namespace
 

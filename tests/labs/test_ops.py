@@ -108,6 +108,8 @@ CASES: dict[str, Callable[..., T]] = {
     "attention": lambda X: (X @ X.transpose(1, 2)).softmax(-1) @ X,
     "cholesky": lambda A: torch.linalg.cholesky(spd(A)) + torch.linalg.cholesky_ex(spd(A)).L.t()
     + torch.linalg.cholesky(spd(A)[None])[0],
+    "eigh": lambda A: torch.linalg.eigh(spd(A))[0]
+    + torch.linalg.eigh(spd(A)).eigenvectors ** 2 @ torch.linalg.eigvalsh(spd(A)),
     "floor": lambda A: (3 * A).floor() + A,
     "cholesky_solve": lambda A, u: torch.cholesky_solve(
         A @ u[:, None], torch.linalg.cholesky(spd(A))),

@@ -528,6 +528,13 @@ def test_where_samples_are_the_axis_the_scrubber_counts_them(page: Any, site: Pa
     assert mark == pytest.approx(box["left"] + share * box["width"], abs=1)
 
 
+def test_an_axis_may_have_a_letter_of_its_own(page: Any, site: Path) -> None:
+    page.goto(f"file://{site}/kernel_vs_features.html?kernel_vs_features=eta:12")
+    settled(page)
+    read = "document.querySelector('feature-lab').$('.time output').textContent"
+    assert page.evaluate(read) == "η = 12"
+
+
 def test_without_scripts_the_figure_stays(browser: Any, site: Path) -> None:
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()

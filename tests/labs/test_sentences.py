@@ -277,6 +277,27 @@ def of_lies(text: str, v: Values) -> None:
     assert v["loss"] >= floor - 1e-12
 
 
+def of_kernels(text: str, v: Values) -> None:
+    """Spectrum and risks are told as they are, and reasons are given where there is need."""
+    stands = v["top"] > 1.1 * v["second"]
+    assert ("One singular value stands out" in text) == (stands and v["visible"] > 1)
+    assert ("No singular value stands out" in text) == (not stands and v["visible"] <= 1.3)
+    low = v["risk_random"] < 0.95
+    assert ("below the floor too" in text) == low
+    assert ("no kernel gets there" in text) == (v["risk"] < 0.9 and not low)
+    if "above the floor, below" in text:
+        assert 1.1 <= v["risk"] < v["risk_line"]
+    if "above that of the best linear model" in text:
+        assert v["risk"] >= max(1.1, v["risk_line"])
+    reasons = ("nothing to follow", "turned by little", "Samples are few", "is small, and with it",
+               "So few neurons")  # fmt: skip
+    assert not (v["risk"] < 0.9 and any(reason in text for reason in reasons))
+    assert "nothing to follow" not in text or v["linear"] == 0
+    assert "turned by little" not in text or v["eta"] < 0.5 * math.sqrt(v["width"])
+    assert "Samples are few" not in text or v["n"] < 6 * v["d"]
+    assert "So few neurons" not in text or v["width"] < v["d"]
+
+
 @pytest.mark.parametrize(
     ("name", "holds"),
     [
@@ -284,6 +305,7 @@ def of_lies(text: str, v: Values) -> None:
         ("front", of_the_front), ("decomposition", of_who_won), ("label_noise", of_flips),
         ("staircase", of_stairs), ("giant_step", of_leaps), ("second_layer", of_terms),
         ("adam_vs_gd", of_rules), ("sharpness_aware", of_the_climb), ("label_noise_gd", of_lies),
+        ("kernel_vs_features", of_kernels),
     ],
 )  # fmt: skip
 def test_the_sentence_is_true_of_the_run(
@@ -310,6 +332,8 @@ OUTCOMES = {
                         "of new samples, SGD alone on 3"],
     "label_noise_gd": ["The flips brought", "Both guess", "memory is being forgotten",
                        "strong enough for both", "Both guess"],
+    "kernel_vs_features": ["turned by little", "One singular value stands out",
+                           "no kernel gets there", "Samples are few", "nothing to follow"],
     "second_layer": ["random neurons", "% of x₁x₂", "near its floor", "floor of theory 2.",
                      "hardly any of it", "above its floor: it has only"],
     "giant_step": ["along one line", "Not learned", "Not learned", "Both directions count",
@@ -365,6 +389,9 @@ def right(name: str, v: Values) -> str:
         if v["share"] < 1.5 * v["noise"]:
             return "nothing"
         return "both" if min(v["along"], v["across"]) > v["chance"] else "one of them"
+    if name == "kernel_vs_features":
+        ratio = v["risk"] / v["risk_line"]
+        return "yes, clearly" if ratio < 0.9 else "as good" if ratio < 1.1 else "worse"
     if name == "second_layer":
         return "H₂(x₂)" if v["s2"] > 0.5 else "x₁x₂" if v["s3"] > 0.5 else "nothing"
     return "yes" if v["across"] > 2.5 * v["random"] else "no, one"
@@ -388,12 +415,19 @@ def of_the_verdict(name: str, text: str, v: Values) -> None:
         assert "had to fit" not in text or 4 * v["test_error"] < v["test_error_sgd"]
     if name == "label_noise_gd":
         assert "hardly feels" not in text or v["test_error"] < v["test_error_gd"]
+    if name == "kernel_vs_features":
+        short = v["eta"] < 0.8 * math.sqrt(v["width"])
+        assert ("short one for a neuron" in text) == (short and v["risk"] >= 0.9 * v["risk_line"])
     if name == "staircase":
         assert "that is the stair" not in text or v["across"] > 2.5 * v["random"]
 
 
 def of_a_moment(name: str, text: str, v: Values) -> None:
     """What is said of one moment of the training is true of it."""
+    if name == "kernel_vs_features":
+        assert "After a step of η" in text
+        assert v["top"] >= v["second"]
+        return
     if "seen" in v:
         assert f"on {round(v['seen'])} samples" in text or v["seen"] >= 1e5
         if name == "giant_step":
@@ -431,7 +465,8 @@ def of_a_moment(name: str, text: str, v: Values) -> None:
 
 ASKED = (
     "benign_overfitting", "decomposition", "staircase", "giant_step", "second_layer",
-    "label_noise", "adam_vs_gd", "sharpness_aware", "label_noise_gd",
+    "label_noise", "adam_vs_gd", "sharpness_aware", "label_noise_gd", "kernel_vs_features",
+    "label_noise", "kernel_vs_features",
 )  # fmt: skip
 
 

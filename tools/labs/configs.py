@@ -48,7 +48,8 @@ SLIDER = record(
     step=NUMBER, scale=LOG, integer=YES, positions=WHOLE, unit=TEXT, marks=many(MARK),
     names=many(TEXT),
 )  # fmt: skip
-ALONG = record({"key": TEXT, "label": TEXT}, scale=LOG, mark=record({"key": TEXT, "label": TEXT}))
+MARKED = record({"key": TEXT, "label": TEXT})
+ALONG = record({"key": TEXT, "label": TEXT}, scale=LOG, mark=MARKED, sign=TEXT)
 PLOT = record(
     {"title": TEXT, "curves": many(CURVE)},
     scale=LOG, min=NUMBER, max=NUMBER, levels=many(MARK), group=TEXT, x=ALONG,

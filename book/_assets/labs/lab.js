@@ -634,7 +634,7 @@ ${rest.length ? `<details class="more"${open ? " open" : ""}><summary>More: ${ht
       range.value = now;
       range.setAttribute("aria-valuetext", told);
       const [{ x }] = this.config.plots;
-      this.$(".time output").textContent = x && x.label !== "step" ? "n = " + format(result.curves[x.key][now]) : "step " + format(result.times[now]);
+      this.$(".time output").textContent = x && x.label !== "step" ? (x.sign || "n") + " = " + format(result.curves[x.key][now]) : "step " + format(result.times[now]);
     }
 
     drawMap(width = this.wide()) {
