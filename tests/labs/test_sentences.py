@@ -202,12 +202,28 @@ def of_terms(text: str, v: Values) -> None:
         assert ("hardly any" in text) == (v["s4"] < 0.2)
 
 
+def of_good_sets(text: str, v: Values) -> None:
+    """Good neurons, covered patterns and both accuracies are told as they are."""
+    count = round(v["sure"])
+    said = {0: "no neuron is surely good", 1: "one of"}.get(count, f"{count} of {round(v['m'])}")
+    assert said in text
+    assert ("led before training" in text) == (count > 1)
+    if count > 1:
+        assert re.search(rf"\b{round(100 * v['tickets'])}\u202f?%? of them|% of them", text)
+    assert ("Every pattern" in text) == (v["covered"] == 1)
+    assert ("No pattern" in text) == (v["covered"] == 0)
+    assert ("more than the best" in text) == (v["accuracy"] > 1.005 * v["linear"])
+    assert ("fewer than the best" in text) == (v["linear"] > 1.005 * v["accuracy"])
+    assert v["several"] + v["sure"] <= v["potential"] <= v["m"]
+
+
 @pytest.mark.parametrize(
     ("name", "holds"),
     [
         ("benign_overfitting", of_who_won), ("benign_overfitting", of_the_threshold),
         ("front", of_the_front), ("decomposition", of_who_won), ("label_noise", of_flips),
         ("staircase", of_stairs), ("giant_step", of_leaps), ("second_layer", of_terms),
+        ("sparse_coding", of_good_sets),
     ],
 )  # fmt: skip
 def test_the_sentence_is_true_of_the_run(
@@ -238,6 +254,8 @@ OUTCOMES = {
                     "All flipped labels"],
     "staircase": ["both clearly more", "no further step should learn that one. Measured: cosine",
                   "should find nothing", "both clearly more"],
+    "sparse_coding": ["more than the best linear", "more than the best linear",
+                      "fewer than the best linear", "no neuron is surely good"],
 }  # fmt: skip
 
 
@@ -272,6 +290,9 @@ def right(name: str, v: Values) -> str:
         if v["share"] < 1.5 * v["noise"]:
             return "nothing"
         return "both" if min(v["along"], v["across"]) > v["chance"] else "one of them"
+    if name == "sparse_coding":
+        t = v["tickets"]  # not a number where no neuron is good
+        return "more than half" if t > 0.5 else "for some" if t > 0.15 else "hardly any"
     if name == "second_layer":
         return "H₂(x₂)" if v["s2"] > 0.5 else "x₁x₂" if v["s3"] > 0.5 else "nothing"
     return "yes" if v["across"] > 2.5 * v["random"] else "no, one"
@@ -289,6 +310,9 @@ def of_the_verdict(name: str, text: str, v: Values) -> None:
         assert ("is learned first" in text) == (
             v["loss_flipped"] > 0.7 and v["gamma_max"] > v["rho_max"]
         )
+    if name == "sparse_coding":
+        assert ("No neuron" in text) == (v["sure"] == 0)
+        assert ("goes on leading" in text) == (v["tickets"] > 0.5)
     if name == "staircase":
         assert "that is the stair" not in text or v["across"] > 2.5 * v["random"]
 
@@ -302,6 +326,11 @@ def of_a_moment(name: str, text: str, v: Values) -> None:
             assert ("v*" in text) == ("osine" in text and v["leap"] == 1)
         return
     assert v["step"] == 0 or f"step {round(v['step'])} " in text
+    if name == "sparse_coding":
+        good = {0: "No neuron is", 1: "One neuron is"}.get(round(v["sure"]))
+        assert (good or f"{round(v['sure'])} neurons are") in text
+        assert ("rows are noise" in text) == (v["step"] == 0)
+        return
     if v["step"] == 0:
         assert "efore training" in text or "At the start" in text
     elif name == "decomposition":
@@ -321,7 +350,7 @@ def of_a_moment(name: str, text: str, v: Values) -> None:
 
 ASKED = (
     "benign_overfitting", "decomposition", "staircase", "giant_step", "second_layer",
-    "label_noise",
+    "label_noise", "sparse_coding",
 )  # fmt: skip
 
 

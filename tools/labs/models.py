@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from . import giant_steps, one_step, readout, signal_noise
+from . import giant_steps, one_step, readout, signal_noise, sparse_coding
 
 Step = Callable[..., dict[str, torch.Tensor]]
 Form = dict[str, int]
@@ -141,6 +141,28 @@ MODELS = {
              "lam": 0.01},
             {"seed": 8, "steps": 12, "kappa": 0.8, "d": 9, "p": 14, "k": 2, "length": 1,
              "lam": 0.1},
+        ),
+    ),
+    "sparse_coding": Model(
+        sizes={"b": {"1": 15}, "n": {"1": 400}, "t": {"1": 1000}, "p": {"d": 1}, "h": {"m": 1}},
+        draws={
+            "U": {"law": "uniform", "shape": ["b", "n", "p"]},
+            "Z": {"law": "normal", "shape": ["b", "n", "p"]},
+            "U_test": {"law": "uniform", "shape": ["t", "p"]},
+            "Z_test": {"law": "normal", "shape": ["t", "p"]},
+            "V": {"law": "normal", "shape": ["h", "p"]},
+        },
+        state={"X": "b n p", "y": "b n", "X_test": "t p", "y_test": "t", "W": "h p",
+               "first": "h p"},
+        init=(sparse_coding.start,),
+        step=(sparse_coding.learn,),
+        measure=(sparse_coding.look,),
+        trace={"b": 5, "n": 17, "t": 23, "p": 7, "h": 11},
+        fixtures=(
+            {"seed": 7, "steps": 6, "d": 12, "m": 9, "k": 3, "sigma": 0.2, "beta": 0.5,
+             "size": 0.5, "rate": 6},
+            {"seed": 8, "steps": 20, "d": 9, "m": 14, "k": 1, "sigma": 0.3, "beta": 0,
+             "size": 0.3, "rate": 4},
         ),
     ),
 }  # fmt: skip
