@@ -459,7 +459,7 @@ def test_the_time_of_a_run_does_not_cover_what_is_said_of_its_moment(page: Any, 
 @pytest.mark.parametrize(
     "name",
     ["benign_overfitting", "decomposition", "staircase", "label_noise", "adam_vs_gd",
-     "sharpness_aware", "label_noise_gd"],
+     "sharpness_aware", "label_noise_gd", "sparse_coding"],
 )  # fmt: skip
 def test_the_scrubber_shows_the_records_of_its_moment(page: Any, site: Path, name: str) -> None:
     page.goto(f"file://{site}/{name}.html")
@@ -492,6 +492,9 @@ def test_the_scrubber_shows_the_records_of_its_moment(page: Any, site: Path, nam
         for (x, y), (first, second) in zip(dots, points, strict=True):
             assert ((x - cx) / r, (cy - y) / r) == pytest.approx((first, second), abs=0.01)
         return
+    if name == "sparse_coding":
+        matches_the_map(shown, data["params"], curves["h"], k)
+        return
     tall = [float(r.get_attribute("height")) for r in shown.locator("rect").all()]
     if scrub["show"] == "bars":
         values = []
@@ -511,6 +514,26 @@ def test_the_scrubber_shows_the_records_of_its_moment(page: Any, site: Path, nam
     assert scrub["title"] in page.locator("feature-lab .inside").inner_text()
     page.get_by_role("button", name="Play the training").click()
     page.wait_for_function("k => document.querySelector('feature-lab').at > k", arg=(k + 2) / 60)
+
+
+def matches_the_map(shown: Any, params: dict[str, float], records: list[Any], k: int) -> None:
+    """Every cell is as strong as its value, rows in the order of where they are largest at last."""
+    columns = int(params["d"])
+    width, height = (float(shown.get_attribute(side)) - 2 for side in ("width", "height"))
+    rows = [[v[i : i + columns] for i in range(0, len(v), columns)] for v in records]
+    best = [row.index(max(row)) for row in rows[-1]]
+    order = sorted(range(len(best)), key=lambda i: best[i])
+    expected = {}
+    for y, i in enumerate(order):
+        for x, value in enumerate(rows[k][i]):
+            expected[x, y] = math.floor(20 * min(max(value, 0), 1) + 0.5)
+    found = dict.fromkeys(expected, 0)
+    for cells in shown.locator("path[fill-opacity]").all():
+        strength = round(20 * float(cells.get_attribute("fill-opacity")))
+        for x, y in re.findall(r"M([\d.]+) ([\d.]+)h", cells.get_attribute("d")):
+            column, row = (float(x) - 1) / width * columns, (float(y) - 1) / height * len(order)
+            found[round(column), round(row)] = strength
+    assert found == expected
 
 
 def test_where_samples_are_the_axis_the_scrubber_counts_them(page: Any, site: Path) -> None:

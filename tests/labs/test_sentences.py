@@ -298,6 +298,21 @@ def of_kernels(text: str, v: Values) -> None:
     assert "So few neurons" not in text or v["width"] < v["d"]
 
 
+def of_good_sets(text: str, v: Values) -> None:
+    """Good neurons, covered patterns and both accuracies are told as they are."""
+    count = round(v["sure"])
+    said = {0: "no neuron is surely good", 1: "one of"}.get(count, f"{count} of {round(v['m'])}")
+    assert said in text
+    assert ("led before training" in text) == (count > 1)
+    if count > 1:
+        assert re.search(rf"\b{round(100 * v['tickets'])}\u202f?%? of them|% of them", text)
+    assert ("Every pattern" in text) == (v["covered"] == 1)
+    assert ("No pattern" in text) == (v["covered"] == 0)
+    assert ("more than the best" in text) == (v["accuracy"] > 1.005 * v["linear"])
+    assert ("fewer than the best" in text) == (v["linear"] > 1.005 * v["accuracy"])
+    assert v["several"] + v["sure"] <= v["potential"] <= v["m"]
+
+
 @pytest.mark.parametrize(
     ("name", "holds"),
     [
@@ -306,6 +321,7 @@ def of_kernels(text: str, v: Values) -> None:
         ("staircase", of_stairs), ("giant_step", of_leaps), ("second_layer", of_terms),
         ("adam_vs_gd", of_rules), ("sharpness_aware", of_the_climb), ("label_noise_gd", of_lies),
         ("kernel_vs_features", of_kernels),
+        ("sparse_coding", of_good_sets),
     ],
 )  # fmt: skip
 def test_the_sentence_is_true_of_the_run(
@@ -346,6 +362,8 @@ OUTCOMES = {
                     "All flipped labels"],
     "staircase": ["both clearly more", "no further step should learn that one. Measured: cosine",
                   "should find nothing", "both clearly more"],
+    "sparse_coding": ["more than the best linear", "more than the best linear",
+                      "fewer than the best linear", "no neuron is surely good"],
 }  # fmt: skip
 
 
@@ -392,6 +410,9 @@ def right(name: str, v: Values) -> str:
     if name == "kernel_vs_features":
         ratio = v["risk"] / v["risk_line"]
         return "yes, clearly" if ratio < 0.9 else "as good" if ratio < 1.1 else "worse"
+    if name == "sparse_coding":
+        t = v["tickets"]  # not a number where no neuron is good
+        return "more than half" if t > 0.5 else "for some" if t > 0.15 else "hardly any"
     if name == "second_layer":
         return "H₂(x₂)" if v["s2"] > 0.5 else "x₁x₂" if v["s3"] > 0.5 else "nothing"
     return "yes" if v["across"] > 2.5 * v["random"] else "no, one"
@@ -418,6 +439,9 @@ def of_the_verdict(name: str, text: str, v: Values) -> None:
     if name == "kernel_vs_features":
         short = v["eta"] < 0.8 * math.sqrt(v["width"])
         assert ("short one for a neuron" in text) == (short and v["risk"] >= 0.9 * v["risk_line"])
+    if name == "sparse_coding":
+        assert ("No neuron" in text) == (v["sure"] == 0)
+        assert ("goes on leading" in text) == (v["tickets"] > 0.5)
     if name == "staircase":
         assert "that is the stair" not in text or v["across"] > 2.5 * v["random"]
 
@@ -435,6 +459,11 @@ def of_a_moment(name: str, text: str, v: Values) -> None:
             assert ("v*" in text) == ("osine" in text and v["leap"] == 1)
         return
     assert v["step"] == 0 or f"step {round(v['step'])} " in text
+    if name == "sparse_coding":
+        good = {0: "No neuron is", 1: "One neuron is"}.get(round(v["sure"]))
+        assert (good or f"{round(v['sure'])} neurons are") in text
+        assert ("rows are noise" in text) == (v["step"] == 0)
+        return
     if v["step"] == 0:
         assert "efore training" in text or "At the start" in text
     elif name == "decomposition":
@@ -466,7 +495,7 @@ def of_a_moment(name: str, text: str, v: Values) -> None:
 ASKED = (
     "benign_overfitting", "decomposition", "staircase", "giant_step", "second_layer",
     "label_noise", "adam_vs_gd", "sharpness_aware", "label_noise_gd", "kernel_vs_features",
-    "label_noise", "kernel_vs_features",
+    "sparse_coding",
 )  # fmt: skip
 
 

@@ -67,7 +67,8 @@ PARAMS = {"type": "object", "additionalProperties": NUMBER}
 PREDICT = record(
     {"ask": TEXT, "answers": CASES | {"minItems": 2, "maxItems": 4}, "why": SENTENCE}, set=PARAMS
 )
-SHOWN = {"bars": "vv", "samples": "nnv", "disc": "vv"}  # of each kind, numbers and vectors
+# Of each kind of picture, numbers and vectors.
+SHOWN = {"bars": "vv", "samples": "nnv", "disc": "vv", "map": "nv"}
 SCRUB = record({"title": TEXT, "show": {"enum": list(SHOWN)}, "curves": many(CURVE),
                 "sentence": SENTENCE})  # fmt: skip
 LAB = record(

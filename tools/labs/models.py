@@ -19,6 +19,7 @@ from . import (
     one_step,
     readout,
     signal_noise,
+    sparse_coding,
 )
 
 Step = Callable[..., dict[str, torch.Tensor]]
@@ -238,6 +239,28 @@ MODELS = {
         fixtures=(
             {"seed": 7, "steps": 6, "n": 60, "d": 9, "width": 14, "eta": 20, "linear": 1},
             {"seed": 8, "steps": 4, "n": 90, "d": 12, "width": 8, "eta": 3, "linear": 0.25},
+        ),
+    ),
+    "sparse_coding": Model(
+        sizes={"b": {"1": 15}, "n": {"1": 400}, "t": {"1": 1000}, "p": {"d": 1}, "h": {"m": 1}},
+        draws={
+            "U": {"law": "uniform", "shape": ["b", "n", "p"]},
+            "Z": {"law": "normal", "shape": ["b", "n", "p"]},
+            "U_test": {"law": "uniform", "shape": ["t", "p"]},
+            "Z_test": {"law": "normal", "shape": ["t", "p"]},
+            "V": {"law": "normal", "shape": ["h", "p"]},
+        },
+        state={"X": "b n p", "y": "b n", "X_test": "t p", "y_test": "t", "W": "h p",
+               "first": "h p"},
+        init=(sparse_coding.start,),
+        step=(sparse_coding.learn,),
+        measure=(sparse_coding.look,),
+        trace={"b": 5, "n": 17, "t": 23, "p": 7, "h": 11},
+        fixtures=(
+            {"seed": 7, "steps": 6, "d": 12, "m": 9, "k": 3, "sigma": 0.2, "beta": 0.5,
+             "size": 0.5, "rate": 6},
+            {"seed": 8, "steps": 20, "d": 9, "m": 14, "k": 1, "sigma": 0.3, "beta": 0,
+             "size": 0.3, "rate": 4},
         ),
     ),
 }  # fmt: skip

@@ -154,7 +154,7 @@
   }
 
   // The mechanism at record k: bars of all entries on one scale, fresh samples with their two parts,
-  // or neurons in the disc of two cosines.
+  // neurons in the disc of two cosines, or a matrix as a map.
   const INSIDE = {
     bars(curves, at, width, height) {
       const kept = ({ key, where }) => at(key).map((v) => v.filter((_, i) => !where || at(where[0])[0][i] === where[1]));
@@ -177,6 +177,18 @@
           const trail = Array.from({ length: k + 1 }, (_, j) => x(at(a.key)[j][i]) + " " + y(at(b.key)[j][i]));
           return `<path d="M${trail.join("L")}" stroke="var(--${a.color})" fill="none" opacity=".35"/><circle cx="${x(at(a.key)[k][i])}" cy="${y(at(b.key)[k][i])}" r="4" fill="var(--${a.color})" opacity=".8"/>`;
         }).join("");
+    },
+    // Rows stand in the order of where each is largest at the end; a cell is as strong as its value.
+    map([count, { key, color }], at, width, height) {
+      const n = at(count.key)[0], rows = (v) => Array.from({ length: v.length / n }, (_, i) => v.slice(n * i, n * i + n));
+      const best = rows(at(key)[at(key).length - 1]).map((r) => r.indexOf(Math.max(...r)));
+      const order = best.map((_, i) => i).sort((i, j) => best[i] - best[j]), w = (width - 2) / n, h = (height - 2) / best.length;
+      return (k) => {
+        const shades = Array(21).fill(""), cells = rows(at(key)[k]);
+        order.forEach((i, y) => cells[i].forEach((v, x) => (shades[Math.round(20 * clip(v || 0, 0, 1))] += `M${(1 + w * x).toFixed(1)} ${(1 + h * y).toFixed(1)}h${w.toFixed(1)}v${h.toFixed(1)}h${-w.toFixed(1)}z`)));
+        return `<path d="M1 1h${width - 2}v${height - 2}H1z" stroke="var(--soft)" fill="none"/>` +
+          shades.map((d, t) => t && d && `<path d="${d}" fill="var(--${color})" fill-opacity="${t / 20}"/>`).join("");
+      };
     },
   };
 
@@ -622,10 +634,10 @@ ${rest.length ? `<details class="more"${open ? " open" : ""}><summary>More: ${ht
 
     drawInside({ show, curves, sentence, title }, now, width) {
       const { result } = this.run, range = this.$("[name=time]"), notes = [];
-      const height = tall(width) + (show === "disc") * 30;
+      const height = tall(width) + ({ disc: 30, map: 80 }[show] || 0);
       const svg = INSIDE[show](curves, (key) => result.curves[key], width, height)(now, notes);
       const swatch = (c) => `<li>${mark(`<rect y="3" width="22" height="8" fill="var(--${c.color})"/>`)}${html(c.label)}</li>`;
-      const shown = curves.filter((c, k) => show !== "disc" && curves.findIndex((o) => o.label === c.label) === k);
+      const shown = curves.filter((c, k) => show !== "disc" && c.color && curves.findIndex((o) => o.label === c.label) === k);
       this.$(".inside ul").innerHTML = shown.map(swatch).join("") + notes.map((n) => `<li>${n}</li>`).join("");
       const told = say(sentence, ends(result, this.run.params || this.params, now));
       this.$(".inside div div").innerHTML = `<svg width="${width}" height="${height}" role="img" aria-label="${html(title + ": " + told)}">${svg}</svg>`;
