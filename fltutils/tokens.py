@@ -38,6 +38,7 @@ class Tokens(NamedTuple):
     scale: Tensor  # (R, 2)  standard deviation of the entries of W_Q, W_K; of v
     run: Tensor  # (R,)
     loud: float  # length of the first noise token; of the others: 1
+    L: int
     d: int
     width: int
     seed: int
@@ -94,13 +95,13 @@ def draw(
     return given(
         X * length[:, None], lead[signals], y, scale[:, :1, None] * W[:, :T],
         scale[:, :1, None] * W[:, T:], scale[:, 1:] * v, scale=scale, run=identity, loud=loud,
-        d=d, width=width, seed=seed,
+        L=L, d=d, width=width, seed=seed,
     )  # fmt: skip
 
 
 def given(
     X: ArrayLike, lead: ArrayLike, y: ArrayLike, W_Q: ArrayLike, W_K: ArrayLike, v: ArrayLike, *,
-    scale: ArrayLike, run: ArrayLike, loud: float, d: int, width: int, seed: int,
+    scale: ArrayLike, run: ArrayLike, loud: float, L: int, d: int, width: int, seed: int,
 ) -> Tokens:  # fmt: skip
     """A batch from its arrays, with what follows from them."""
     arrays = (torch.tensor(np.asarray(a, dtype=np.float64)) for a in (X, lead, y, W_Q, W_K, v))
@@ -108,14 +109,14 @@ def given(
     return Tokens(
         x, signal, labels, w_q, w_k, value, x @ x.transpose(1, 2), x @ w_q, x @ w_k,
         (x @ value[..., None])[..., 0], torch.tensor(np.asarray(scale, dtype=np.float64)),
-        torch.tensor(np.asarray(run)), loud, d, width, seed,
+        torch.tensor(np.asarray(run)), loud, L, d, width, seed,
     )  # fmt: skip
 
 
-def of_samples(A: Tensor, lead: Tensor) -> Tensor:
+def of_samples(A: Tensor, lead: Tensor, L: int) -> Tensor:
     """Of rows (R, T, h), one a token, those of each sample's tokens: (R, n, L, h)."""
     s, n = lead.shape[-1], lead.shape[-2]
-    noise = A[..., s:, :].unflatten(-2, (n, -1))
+    noise = A[..., s:, :].unflatten(-2, (n, L - 1))
     return torch.cat([(lead @ A[..., :s, :])[..., None, :], noise], -2)
 
 
@@ -128,7 +129,7 @@ def seen(params: Params, data: Tokens) -> tuple[Tensor, Tensor, Tensor]:
     """Queries, keys (R, n, L, h) and values (R, n, L) of the training samples."""
     A, B, b = params
     rows = (data.Q + data.G @ A, data.K + data.G @ B, data.V[..., None] + data.G @ b[..., None])
-    q, k, v = (of_samples(x, data.lead) for x in rows)
+    q, k, v = (of_samples(x, data.lead, data.L) for x in rows)
     return q, k, v[..., 0]
 
 
@@ -179,7 +180,7 @@ def fresh(s: State, samples: int = 100) -> tuple[Tensor, Tensor, Tensor]:
     these are drawn anew for every sequence, which leaves the law of a sequence as it is.
     """
     samples, data = check.count("samples", samples), s.data
-    T, k = data.X.shape[1], tokens_of_noise(data)
+    T, k = data.X.shape[1], data.L - 1
     length = torch.tensor([data.loud] + [1.0] * (k - 1), dtype=torch.float64)[:, None]
     W, found = weights(s), list[list[Tensor]]([[], [], []])
     for i, run in enumerate(data.run):
@@ -198,17 +199,12 @@ def fresh(s: State, samples: int = 100) -> tuple[Tensor, Tensor, Tensor]:
     return q, key, v[..., 0]
 
 
-def tokens_of_noise(data: Tokens) -> int:
-    """L - 1."""
-    return (data.X.shape[1] - data.lead.shape[2]) // data.y.shape[1]
-
-
 def untouched(rng: span.Rng, data: Tokens, samples: int) -> tuple[np.ndarray, np.ndarray]:
     """Standard Gaussian W_Q, W_K where no training token is, on L - 1 axes for each sequence.
 
     Their width has the coordinates of the training queries and keys, and what is beside these.
     """
-    k, h = tokens_of_noise(data), data.W_Q.shape[2]
+    k, h = data.L - 1, data.W_Q.shape[2]
     W = rng.standard_normal((samples, 2 * k, h))
     if h < data.width:
         beyond = [span.bartlett(rng, 2 * k, data.width - h) for _ in range(samples)]

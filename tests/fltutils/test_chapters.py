@@ -284,7 +284,7 @@ def test_law_of_transformer_overfitting_is_gradient_descent_on_long_queries(
     )  # fmt: skip
     problem = tokens.problem(data)
     lengths = data.G.diagonal(dim1=1, dim2=2)[..., None]
-    beta = tokens.of_samples(lengths, data.lead.abs())[..., 0]
+    beta = tokens.of_samples(lengths, data.lead.abs(), L)[..., 0]
     same, y = (data.y[:, None] == data.y[..., None]).double(), data.y[..., None]
 
     def both(s: train.State) -> torch.Tensor:

@@ -32,7 +32,7 @@ def batch(kind: tuple[int, int, int, int, int], **more: Any) -> tokens.Tokens:
 def direct(params: tuple[Tensor, ...], data: tokens.Tokens) -> Tensor:
     """f with the matrices themselves, token by token of each sample."""
     W_Q, W_K, v = params
-    X = tokens.of_samples(data.X, data.lead)
+    X = tokens.of_samples(data.X, data.lead, data.L)
     S = torch.softmax((X @ W_Q[:, None]) @ (X @ W_K[:, None]).transpose(2, 3), -1)
     return (S @ (X @ v[:, None, :, None]))[..., 0].mean(-1)
 
@@ -77,15 +77,15 @@ def test_tokens_of_samples_and_back(kind: tuple[int, int, int, int, int]) -> Non
     """of_tokens is the transpose of of_samples: <A', D> = <A, D'>."""
     data = batch(kind)
     A = data.X + 1.0
-    D = tokens.of_samples(data.X @ data.X, data.lead)
-    left = (tokens.of_samples(A, data.lead) * D).sum()
+    D = tokens.of_samples(data.X @ data.X, data.lead, data.L)
+    left = (tokens.of_samples(A, data.lead, data.L) * D).sum()
     torch.testing.assert_close(left, (A * tokens.of_tokens(D, data.lead)).sum())
 
 
 def test_signal_tokens_are_the_samples_own() -> None:
     for signals in (1, 2, 4):
         data = tokens.draw(**SIZES, signals=signals, plus=3)
-        first = tokens.of_samples(data.X, data.lead)[0, :, 0]
+        first = tokens.of_samples(data.X, data.lead, data.L)[0, :, 0]
         assert data.y[0].tolist() == [1.0, 1.0, 1.0, -1.0]
         cosines = first @ first.T / 0.49
         wanted = {1: data.y[0, :, None] * data.y[0], 2: (data.y[0, :, None] == data.y[0]).double()}

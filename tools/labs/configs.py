@@ -63,7 +63,12 @@ PARAMS = {"type": "object", "additionalProperties": NUMBER}
 PREDICT = record(
     {"ask": TEXT, "answers": CASES | {"minItems": 2, "maxItems": 4}, "why": SENTENCE}, set=PARAMS
 )
-SHOWN = {"bars": "vv", "samples": "nnv", "disc": "vv"}  # of each kind, numbers and vectors
+SHOWN = {
+    "bars": "vv",
+    "samples": "nnv",
+    "disc": "vv",
+    "grid": "v",
+}  # of each kind, numbers and vectors
 SCRUB = record({"title": TEXT, "show": {"enum": list(SHOWN)}, "curves": many(CURVE),
                 "sentence": SENTENCE})  # fmt: skip
 LAB = record(

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from . import giant_steps, one_step, readout, signal_noise
+from . import attention_head, giant_steps, one_step, readout, signal_noise
 
 Step = Callable[..., dict[str, torch.Tensor]]
 Form = dict[str, int]
@@ -141,6 +141,33 @@ MODELS = {
              "lam": 0.01},
             {"seed": 8, "steps": 12, "kappa": 0.8, "d": 9, "p": 14, "k": 2, "length": 1,
              "lam": 0.1},
+        ),
+    ),
+    "attention_head": Model(
+        sizes={"n": {"n": 1}, "t": {"n": 3, "1": 2}, "h": {"n": 6, "1": 4},
+               "r": {"n": 3, "1": 24}, "w": {"n": 6, "1": 52},
+               "2": {"1": 2}, "3": {"1": 3}, "24": {"1": 24}},
+        draws={
+            "v_signal": {"law": "normal", "shape": ["2"]},
+            "v_noise": {"law": "normal", "shape": ["n", "3"]},
+            "v_fresh": {"law": "normal", "shape": ["24"]},
+            "Z": {"law": "lower", "shape": ["r", "r"]},
+            "chi": {"law": "chi", "shape": ["r"], "df": {"d": 1, "1": -2}},
+            "B": {"law": "lower", "shape": ["w", "w"]},
+            "chi_w": {"law": "chi", "shape": ["w"], "df": {"width": 1}},
+        },
+        state={"y": "n", "lead": "n 2", "X": "t t", "G": "t t", "Q": "t h", "K": "t h", "V": "t",
+               "P": "24 t", "QF": "24 w", "KF": "24 w", "VF": "24", "A": "t h", "C": "t h",
+               "b": "t"},
+        init=(attention_head.prepare,),
+        step=(attention_head.descend,),
+        measure=(attention_head.look,),
+        trace={"n": 5, "t": 17, "h": 34, "r": 39, "w": 82},
+        fixtures=(
+            {"seed": 7, "steps": 60, "n": 7, "snr": 0.6, "theta": 50, "start": 0.01, "d": 1e15,
+             "width": 1e9, "rate": 0.3},
+            {"seed": 8, "steps": 40, "n": 4, "snr": 1.1, "theta": 3, "start": 0.3, "d": 80,
+             "width": 120, "rate": 0.5},
         ),
     ),
 }  # fmt: skip

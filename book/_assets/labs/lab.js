@@ -154,7 +154,7 @@
   }
 
   // The mechanism at record k: bars of all entries on one scale, fresh samples with their two parts,
-  // or neurons in the disc of two cosines.
+  // neurons in the disc of two cosines, or a square table of shares, each the area of a square.
   const INSIDE = {
     bars(curves, at, width, height) {
       const kept = ({ key, where }) => at(key).map((v) => v.filter((_, i) => !where || at(where[0])[0][i] === where[1]));
@@ -177,6 +177,17 @@
           const trail = Array.from({ length: k + 1 }, (_, j) => x(at(a.key)[j][i]) + " " + y(at(b.key)[j][i]));
           return `<path d="M${trail.join("L")}" stroke="var(--${a.color})" fill="none" opacity=".35"/><circle cx="${x(at(a.key)[k][i])}" cy="${y(at(b.key)[k][i])}" r="4" fill="var(--${a.color})" opacity=".8"/>`;
         }).join("");
+    },
+    grid([c], at, width, height) {
+      return (k) => {
+        const v = at(c.key)[k], n = Math.sqrt(v.length), s = (height - 30) / n, left = (width - n * s) / 2;
+        const square = (x, y, r, style) => `<rect x="${(x - r / 2).toFixed(1)}" y="${(y - r / 2).toFixed(1)}" width="${r.toFixed(1)}" height="${r.toFixed(1)}" ${style}/>`;
+        return v.map((p, i) => {
+          const x = left + ((i % n) + 0.5) * s, y = 20 + (Math.floor(i / n) + 0.5) * s, name = (x, y) => `<text x="${x}" y="${y}" text-anchor="middle">${i + 1}</text>`;
+          return square(x, y, s, 'fill="none" stroke="var(--line)"') + square(x, y, 0.94 * s * Math.sqrt(clip(p, 0, 1)), `fill="var(--${c.color})"`) +
+            (i < n ? name(x, 14) + name(left - 12, 24 + (i + 0.5) * s) : "");
+        }).join("");
+      };
     },
   };
 
