@@ -340,7 +340,7 @@ def of_a_moment(name: str, text: str, v: Values) -> None:
         assert "efore training" in text or "At the start" in text
     elif name == "transformer_overfitting":
         assert ("look at the signal" in text) == (v["first"] > 0.9)
-        assert ("look at one noise" in text) == (v["on_noise"] > 0.9)
+        assert ("look at one noise" in text) == (v["first_noise"] > 0.9)
     elif name == "decomposition":
         assert ("is above the largest ρ" in text) == (v["gamma_max"] > v["rho_max"])
     elif name == "benign_overfitting":

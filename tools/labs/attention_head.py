@@ -95,10 +95,10 @@ def look(
 ) -> dict[str, Tensor]:  # fmt: skip
     """Losses, where the head looks, and what it values.
 
-    `on_signal` is the mean attention on the signal, `to_signal` the share of samples that give it
-    more than half. Of the first sample, `map` is the attention row by row, `first` its part on the
-    signal and `on_noise` that on the noise token with most. `even` is the test loss of a linear
-    model at the same training loss, by hand.
+    `on_signal` is the mean attention on the signal, `on_noise` that on each sample's noise token
+    with most, `to_signal` the share of samples that give the signal more than half. Of the first
+    sample, `map` is the attention row by row, `first` and `first_noise` its parts. `even` is the
+    test loss of a linear model at the same training loss, by hand.
     """
     f, (_, _, v, S) = tokens.outputs((A, C, b), batch(X, lead, y, G, Q, K, V))
     margins = fresh_margins(A, C, b, G, Q, K, V, P, QF, KF, VF)
@@ -110,10 +110,11 @@ def look(
         "test_loss": torch.nn.functional.softplus(-margins).mean(),
         "even": torch.nn.functional.softplus(-share * margin),
         "on_signal": own.mean(),
+        "on_noise": S.mean(1)[:, 1:].amax(1).mean(),
         "to_signal": (own > 0.5).to(own.dtype).mean(),
         "map": 1 * S[0].flatten(),
         "first": S[0, :, 0].mean(),
-        "on_noise": S[0].mean(0)[1:].amax(),
+        "first_noise": S[0].mean(0)[1:].amax(),
         "signal_value": values[:, 0].mean(),
         "noise_value": values[:, 1:].amax(1).mean(),
         "signal_theory": c * T / 16,

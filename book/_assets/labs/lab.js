@@ -577,7 +577,7 @@ ${rest.length ? `<details class="more"${open ? " open" : ""}><summary>More: ${ht
 
     hear(m) {
       if (m.error) {
-        this.$(".note").textContent = "This run failed: " + m.error;
+        this.$(".bar .note").textContent = "This run failed: " + m.error;
         return;
       }
       if (m.kind === "cells") {
@@ -589,12 +589,12 @@ ${rest.length ? `<details class="more"${open ? " open" : ""}><summary>More: ${ht
       this.run.done = m.done;
       this.draw();
       if (!m.done) {
-        this.$(".note").textContent = `Training: ${Math.round(100 * m.share)} %`;
+        this.$(".bar .note").textContent = `Training: ${Math.round(100 * m.share)} %`;
         return;
       }
       this.run.ms = m.ms;
       this.$(".lab").setAttribute("aria-busy", "false");
-      this.$(".note").textContent = `Seed ${this.params.seed}; trained in your browser in ${format(Math.round(m.ms))} ms.${this.ghost ? " Pale: the run before." : ""}`;
+      this.$(".bar .note").textContent = `Seed ${this.params.seed}; trained in your browser in ${format(Math.round(m.ms))} ms.${this.ghost ? " Pale: the run before." : ""}`;
       this.table();
       this.verdict();
       if (this.queued) {
@@ -719,7 +719,7 @@ ${rest.length ? `<details class="more"${open ? " open" : ""}><summary>More: ${ht
     }
 
     async copy() {
-      const text = this.link(), note = this.$(".note");
+      const text = this.link(), note = this.$(".bar .note");
       try {
         await navigator.clipboard.writeText(text);
         note.textContent = "Link copied.";
