@@ -293,7 +293,7 @@ def test_law_of_transformer_overfitting_is_gradient_descent_on_long_queries(
 
     run = train.train(problem, eta=dT * n, steps=steps, record={"both": both}, every=10)
     first = run.history["both"][0]
-    start = first[:, :, :L], first[:, :, L], data.y, beta, same
+    start = first[:, :, :L], first[:, :, L], beta, same
     path = head["law"](*start, theta, dT, steps)
     assert len(path) == steps + 1
     for found, (a, v) in zip(run.history["both"], path[::10], strict=True):
