@@ -313,9 +313,35 @@ def of_good_sets(text: str, v: Values) -> None:
     assert v["several"] + v["sure"] <= v["potential"] <= v["m"]
 
 
+def of_attention(text: str, v: Values) -> None:
+    """Where the head looks, on which side of the switch it is, and what its losses are."""
+    stated = [s for s in ("looks at the signal", "looks at noise", "is divided", "not decided")
+              if s in text]  # fmt: skip
+    assert len(stated) == 1
+    if stated[0] == "looks at the signal":
+        assert v["to_signal"] == 1
+        assert v["on_signal"] > 0.9
+    if stated[0] == "looks at noise":
+        assert v["to_signal"] == 0
+        assert v["on_signal"] < 0.1
+    if stated[0] == "is divided":
+        assert 0 < v["to_signal"] < 1
+    c = v["n"] * v["snr"] ** 2
+    assert v["c"] == pytest.approx(c)
+    assert ("above the switch" in text) == (v["c"] > 2)
+    assert ("below the switch" in text) == (v["c"] < 2)
+    against = (v["c"] > 2 and stated[0] == "looks at noise") or (
+        v["c"] < 2 and stated[0] == "looks at the signal"
+    )
+    assert ("not what the prediction says" in text) == against
+    assert ("not trained yet" in text) == (v["loss"] > 0.1)
+    assert ("with even attention" in text) == (v["loss"] <= 0.1)
+
+
 @pytest.mark.parametrize(
     ("name", "holds"),
     [
+        ("transformer_overfitting", of_attention),
         ("benign_overfitting", of_who_won), ("benign_overfitting", of_the_threshold),
         ("front", of_the_front), ("decomposition", of_who_won), ("label_noise", of_flips),
         ("staircase", of_stairs), ("giant_step", of_leaps), ("second_layer", of_terms),
@@ -360,6 +386,8 @@ OUTCOMES = {
     "decomposition": ["signal won", "noise won", "Neither has won", "not trained yet"],
     "label_noise": ["No flipped label is", "10\u202f% of the flipped", "80\u202f% of the flipped",
                     "All flipped labels"],
+    "transformer_overfitting": ["looks at the signal", "looks at noise", "on the switch",
+                                "not decided"],
     "staircase": ["both clearly more", "no further step should learn that one. Measured: cosine",
                   "should find nothing", "both clearly more"],
     "sparse_coding": ["more than the best linear", "more than the best linear",
@@ -413,6 +441,10 @@ def right(name: str, v: Values) -> str:
     if name == "sparse_coding":
         t = v["tickets"]  # not a number where no neuron is good
         return "more than half" if t > 0.5 else "for some" if t > 0.15 else "hardly any"
+    if name == "transformer_overfitting":
+        if v["on_signal"] > 0.5:
+            return "at the signal"
+        return "at one noise" if v["on_noise"] > 0.5 else "at all tokens"
     if name == "second_layer":
         return "H₂(x₂)" if v["s2"] > 0.5 else "x₁x₂" if v["s3"] > 0.5 else "nothing"
     return "yes" if v["across"] > 2.5 * v["random"] else "no, one"
@@ -442,6 +474,8 @@ def of_the_verdict(name: str, text: str, v: Values) -> None:
     if name == "sparse_coding":
         assert ("No neuron" in text) == (v["sure"] == 0)
         assert ("goes on leading" in text) == (v["tickets"] > 0.5)
+    if name == "transformer_overfitting":
+        assert ("is shorter" in text) == (v["on_signal"] > 0.5)
     if name == "staircase":
         assert "that is the stair" not in text or v["across"] > 2.5 * v["random"]
 
@@ -466,6 +500,9 @@ def of_a_moment(name: str, text: str, v: Values) -> None:
         return
     if v["step"] == 0:
         assert "efore training" in text or "At the start" in text
+    elif name == "transformer_overfitting":
+        assert ("look at the signal" in text) == (v["first"] > 0.9)
+        assert ("look at one noise" in text) == (v["first_noise"] > 0.9)
     elif name == "decomposition":
         assert ("is above the largest ρ" in text) == (v["gamma_max"] > v["rho_max"])
     elif name == "benign_overfitting":
@@ -495,7 +532,7 @@ def of_a_moment(name: str, text: str, v: Values) -> None:
 ASKED = (
     "benign_overfitting", "decomposition", "staircase", "giant_step", "second_layer",
     "label_noise", "adam_vs_gd", "sharpness_aware", "label_noise_gd", "kernel_vs_features",
-    "sparse_coding",
+    "sparse_coding", "transformer_overfitting",
 )  # fmt: skip
 
 

@@ -68,7 +68,7 @@ PREDICT = record(
     {"ask": TEXT, "answers": CASES | {"minItems": 2, "maxItems": 4}, "why": SENTENCE}, set=PARAMS
 )
 # Of each kind of picture, numbers and vectors.
-SHOWN = {"bars": "vv", "samples": "nnv", "disc": "vv", "map": "nv"}
+SHOWN = {"bars": "vv", "samples": "nnv", "disc": "vv", "map": "nv", "grid": "v"}
 SCRUB = record({"title": TEXT, "show": {"enum": list(SHOWN)}, "curves": many(CURVE),
                 "sentence": SENTENCE})  # fmt: skip
 LAB = record(

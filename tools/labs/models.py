@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import torch
 
 from . import (
+    attention_head,
     batches,
     climb,
     coordinates,
@@ -261,6 +262,33 @@ MODELS = {
              "size": 0.5, "rate": 6},
             {"seed": 8, "steps": 20, "d": 9, "m": 14, "k": 1, "sigma": 0.3, "beta": 0,
              "size": 0.3, "rate": 4},
+        ),
+    ),
+    "attention_head": Model(
+        sizes={"n": {"n": 1}, "t": {"n": 3, "1": 2}, "h": {"n": 6, "1": 4},
+               "r": {"n": 3, "1": 24}, "w": {"n": 6, "1": 52},
+               "2": {"1": 2}, "3": {"1": 3}, "24": {"1": 24}},
+        draws={
+            "v_signal": {"law": "normal", "shape": ["2"]},
+            "v_noise": {"law": "normal", "shape": ["n", "3"]},
+            "v_fresh": {"law": "normal", "shape": ["24"]},
+            "Z": {"law": "lower", "shape": ["r", "r"]},
+            "chi": {"law": "chi", "shape": ["r"], "df": {"d": 1, "1": -2}},
+            "B": {"law": "lower", "shape": ["w", "w"]},
+            "chi_w": {"law": "chi", "shape": ["w"], "df": {"width": 1}},
+        },
+        state={"y": "n", "lead": "n 2", "X": "t t", "G": "t t", "Q": "t h", "K": "t h", "V": "t",
+               "P": "24 t", "QF": "24 w", "KF": "24 w", "VF": "24", "A": "t h", "C": "t h",
+               "b": "t"},
+        init=(attention_head.prepare,),
+        step=(attention_head.descend,),
+        measure=(attention_head.look,),
+        trace={"n": 5, "t": 17, "h": 34, "r": 39, "w": 82},
+        fixtures=(
+            {"seed": 7, "steps": 60, "n": 7, "snr": 0.6, "theta": 50, "start": 0.01, "d": 1e15,
+             "width": 1e9, "rate": 0.3},
+            {"seed": 8, "steps": 40, "n": 4, "snr": 1.1, "theta": 3, "start": 0.3, "d": 80,
+             "width": 120, "rate": 0.5},
         ),
     ),
 }  # fmt: skip

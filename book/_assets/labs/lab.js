@@ -178,19 +178,25 @@
           return `<path d="M${trail.join("L")}" stroke="var(--${a.color})" fill="none" opacity=".35"/><circle cx="${x(at(a.key)[k][i])}" cy="${y(at(b.key)[k][i])}" r="4" fill="var(--${a.color})" opacity=".8"/>`;
         }).join("");
     },
-    // Rows stand in the order of where each is largest at the end; a cell is as strong as its value.
-    map([count, { key, color }], at, width, height) {
-      const n = at(count.key)[0], rows = (v) => Array.from({ length: v.length / n }, (_, i) => v.slice(n * i, n * i + n));
-      const best = rows(at(key)[at(key).length - 1]).map((r) => r.indexOf(Math.max(...r)));
-      const order = best.map((_, i) => i).sort((i, j) => best[i] - best[j]), w = (width - 2) / n, h = (height - 2) / best.length;
+    // A cell is as strong as its value. Rows stand in the order of where each is largest at the end;
+    // those of a square table, which has no count of columns, in their own, with numbers.
+    map(curves, at, width, height) {
+      const { key, color } = curves[curves.length - 1], square = !curves[1], all = at(key);
+      const n = square ? Math.sqrt(all[0].length) : at(curves[0].key)[0];
+      const rows = (v) => Array.from({ length: v.length / n }, (_, i) => v.slice(n * i, n * i + n));
+      const best = rows(all[all.length - 1]).map((r, i) => (square ? i : r.indexOf(Math.max(...r))));
+      const order = best.map((_, i) => i).sort((i, j) => best[i] - best[j]), top = square ? 20 : 1, h = (height - 1 - top) / best.length;
+      const w = square ? h : (width - 2) / n, left = (width - n * w) / 2, name = (i, x, y) => `<text x="${x}" y="${y}" text-anchor="middle">${i + 1}</text>`;
       return (k) => {
-        const shades = Array(21).fill(""), cells = rows(at(key)[k]);
-        order.forEach((i, y) => cells[i].forEach((v, x) => (shades[Math.round(20 * clip(v || 0, 0, 1))] += `M${(1 + w * x).toFixed(1)} ${(1 + h * y).toFixed(1)}h${w.toFixed(1)}v${h.toFixed(1)}h${-w.toFixed(1)}z`)));
-        return `<path d="M1 1h${width - 2}v${height - 2}H1z" stroke="var(--soft)" fill="none"/>` +
-          shades.map((d, t) => t && d && `<path d="${d}" fill="var(--${color})" fill-opacity="${t / 20}"/>`).join("");
+        const shades = Array(21).fill(""), cells = rows(all[k]);
+        order.forEach((i, y) => cells[i].forEach((v, x) => (shades[Math.round(20 * clip(v || 0, 0, 1))] += `M${(left + w * x).toFixed(1)} ${(top + h * y).toFixed(1)}h${w.toFixed(1)}v${h.toFixed(1)}h${-w.toFixed(1)}z`)));
+        return `<path d="M${left} ${top}h${n * w}V${height - 1}H${left}z" stroke="var(--soft)" fill="none"/>` +
+          shades.map((d, t) => t && d && `<path d="${d}" fill="var(--${color})" fill-opacity="${t / 20}"/>`).join("") +
+          (square ? order.map((i) => name(i, left + (i + 0.5) * w, 14) + name(i, left - 12, top + (i + 0.5) * h + 4)).join("") : "");
       };
     },
   };
+  INSIDE.grid = INSIDE.map;
 
   // Columns, each of pieces [from, to, color, thin]; a gap after the first group.
   function columns(all, [lo, hi], width, height, first) {
