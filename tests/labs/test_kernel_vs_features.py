@@ -83,6 +83,7 @@ def test_theory_is_that_of_the_chapter(params: Params, chapter: dict[str, Any]) 
     curves = run["curves"]
     length, share = chapter["direction"](params["d"], params["n"])
     ratio = params["width"] / params["d"]
+    assert float(run["env"]["samples"]) == params["n"] / params["d"]
     assert float(run["env"]["reached"]) == pytest.approx(curves["visible"][-1], rel=1e-9)
     for t, eta in enumerate(curves["step_size"]):
         theta = np.array(eta * kernels.C_1 * length**0.5)

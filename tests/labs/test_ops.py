@@ -11,6 +11,7 @@ from torch.func import grad
 
 from tests.labs.compare import apart
 from tools.labs import ops, tojs
+from tools.labs.build import algebra
 
 T = torch.Tensor
 SHAPES = {"v": "n", "w": "n", "u": "m", "A": "n m", "B": "m k", "C": "n m", "S": "n n", "P": "n m",
@@ -138,7 +139,8 @@ def data(fn: Callable[..., T], sizes: dict[str, int]) -> dict[str, T]:
 
 
 def script(kernels: str) -> str:
-    return f'FeatureLab.model("ops", {{}}, function (kernel) {{\n{kernels}\n}});'
+    body = algebra(kernels) + kernels
+    return f'FeatureLab.model("ops", {{}}, function (kernel, rt) {{\n{body}\n}});'
 
 
 def test_every_op_agrees_with_torch_at_two_new_shapes(

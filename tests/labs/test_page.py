@@ -519,21 +519,19 @@ def test_the_scrubber_shows_the_records_of_its_moment(page: Any, site: Path, nam
 def matches_the_map(shown: Any, params: dict[str, float], records: list[Any], k: int) -> None:
     """Every cell is as strong as its value, rows in the order of where they are largest at last."""
     columns = int(params["d"])
-    width, height = (float(shown.get_attribute(side)) - 2 for side in ("width", "height"))
     rows = [[v[i : i + columns] for i in range(0, len(v), columns)] for v in records]
     best = [row.index(max(row)) for row in rows[-1]]
     order = sorted(range(len(best)), key=lambda i: best[i])
-    expected = {}
-    for y, i in enumerate(order):
-        for x, value in enumerate(rows[k][i]):
-            expected[x, y] = math.floor(20 * min(max(value, 0), 1) + 0.5)
-    found = dict.fromkeys(expected, 0)
-    for cells in shown.locator("path[fill-opacity]").all():
-        strength = round(20 * float(cells.get_attribute("fill-opacity")))
-        for x, y in re.findall(r"M([\d.]+) ([\d.]+)h", cells.get_attribute("d")):
-            column, row = (float(x) - 1) / width * columns, (float(y) - 1) / height * len(order)
-            found[round(column), round(row)] = strength
-    assert found == expected
+    cells = shown.locator("rect").evaluate_all(
+        "all => all.map(r => ['x', 'y', 'fill-opacity'].map(a => +r.getAttribute(a)))"
+    )
+    wide, high = (float(shown.get_attribute(side)) for side in ("width", "height"))
+    found = {(round(columns * x / wide), round(len(order) * y / high)): v for x, y, v in cells}
+    assert found == {
+        (x, y): pytest.approx(min(max(value, 0), 1))
+        for y, i in enumerate(order)
+        for x, value in enumerate(rows[k][i])
+    }
 
 
 def test_where_samples_are_the_axis_the_scrubber_counts_them(page: Any, site: Path) -> None:

@@ -66,12 +66,12 @@ def test_a_run_is_the_chapters(chapter: dict[str, Any], params: Params) -> None:
         x = z + params["sigma"] * raw[f"Z{tail}"].numpy()
         sets.append((torch.from_numpy(x), torch.from_numpy(np.sign(z.sum(-1)))))
     (X, y), (X_test, y_test) = sets
-    W = params["size"] / params["d"] ** 0.5 * raw["V"][None]
-    first = chapter["unit"](W)[0].argmax(-1)
+    W = params["size"] / params["d"] ** 0.5 * raw["V"]
+    first = chapter["unit"](W).argmax(-1)
     for t in range(int(params["steps"]) + 1):
         if t in run["times"]:
             seen = {key: curve[run["times"].index(t)] for key, curve in run["curves"].items()}
-            h = chapter["unit"](W)[0]
+            h = chapter["unit"](W)
             assert apart(h.flatten(), seen["h"]) < 1e-9
             good = chapter["sure"](h).any(-1)
             assert seen["sure"] == int(good.sum())
@@ -81,11 +81,11 @@ def test_a_run_is_the_chapters(chapter: dict[str, Any], params: Params) -> None:
             kept = (h.argmax(-1) == first)[good].double().mean()
             assert seen["tickets"] == pytest.approx(float(kept), nan_ok=True)
             assert seen["covered"] == pytest.approx(float((h > 0.8).any(0).double().mean()))
-            f = chapter["network"](W, X_test[None], params["beta"])[0][0]
+            f = chapter["network"](W, X_test, params["beta"])[0]
             assert seen["accuracy"] == pytest.approx(float((f * y_test > 0).double().mean()))
             linear = (X_test.sum(-1) * y_test > 0).double().mean()
             assert seen["linear"] == pytest.approx(float(linear))
-        x, labels = X[t % 15][None], y[t % 15][None]
+        x, labels = X[t % 15], y[t % 15]
         f, answers = chapter["network"](W, x, params["beta"])
         g = models.downhill(f, labels)
         W = W + params["rate"] * chapter["push"](answers, x, g)

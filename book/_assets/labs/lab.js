@@ -179,21 +179,14 @@
         }).join("");
     },
     // A cell is as strong as its value. Rows stand in the order of where each is largest at the end;
-    // those of a square table, which has no count of columns, in their own, with numbers.
+    // those of a square table, which has no count of columns, in their own.
     map(curves, at, width, height) {
-      const { key, color } = curves[curves.length - 1], square = !curves[1], all = at(key);
-      const n = square ? Math.sqrt(all[0].length) : at(curves[0].key)[0];
+      const { key, color } = curves[curves.length - 1], all = at(key), n = curves[1] ? at(curves[0].key)[0] : Math.sqrt(all[0].length);
       const rows = (v) => Array.from({ length: v.length / n }, (_, i) => v.slice(n * i, n * i + n));
-      const best = rows(all[all.length - 1]).map((r, i) => (square ? i : r.indexOf(Math.max(...r))));
-      const order = best.map((_, i) => i).sort((i, j) => best[i] - best[j]), top = square ? 20 : 1, h = (height - 1 - top) / best.length;
-      const w = square ? h : (width - 2) / n, left = (width - n * w) / 2, name = (i, x, y) => `<text x="${x}" y="${y}" text-anchor="middle">${i + 1}</text>`;
-      return (k) => {
-        const shades = Array(21).fill(""), cells = rows(all[k]);
-        order.forEach((i, y) => cells[i].forEach((v, x) => (shades[Math.round(20 * clip(v || 0, 0, 1))] += `M${(left + w * x).toFixed(1)} ${(top + h * y).toFixed(1)}h${w.toFixed(1)}v${h.toFixed(1)}h${-w.toFixed(1)}z`)));
-        return `<path d="M${left} ${top}h${n * w}V${height - 1}H${left}z" stroke="var(--soft)" fill="none"/>` +
-          shades.map((d, t) => t && d && `<path d="${d}" fill="var(--${color})" fill-opacity="${t / 20}"/>`).join("") +
-          (square ? order.map((i) => name(i, left + (i + 0.5) * w, 14) + name(i, left - 12, top + (i + 0.5) * h + 4)).join("") : "");
-      };
+      const best = rows(all[all.length - 1]).map((r, i) => (curves[1] ? r.indexOf(Math.max(...r)) : i));
+      const order = best.map((_, i) => i).sort((i, j) => best[i] - best[j]), h = height / best.length, w = curves[1] ? width / n : h;
+      return (k) => order.map((i, y) => rows(all[k])[i].map((v, x) =>
+        `<rect x="${w * x}" y="${h * y}" width="${w}" height="${h}" fill="var(--${color})" fill-opacity="${clip(v || 0, 0, 1)}" stroke="var(--line)"/>`).join("")).join("");
     },
   };
   INSIDE.grid = INSIDE.map;
