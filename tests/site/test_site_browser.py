@@ -170,6 +170,7 @@ def test_a_chapter_opens_with_its_theory(visit: Visit, address: Address, name: s
     assert seen["first"] < 1.5 * SCREEN
     words = (
         "parameters|set-up|plot’s code|check|experiment( and its (plot|check))?|exercise|solution"
+        "|numbers of the text"
     )
     assert not [label for label in seen["labels"] if not re.fullmatch(f"Show the ({words})", label)]
     page.locator(".depth button[value=all]").click()
