@@ -30,10 +30,32 @@ def chapter() -> dict[str, Any]:
     floor = float(weight @ np.tanh(z) ** 2 - mu**2)
     assert mu == pytest.approx(kernels.C_1, rel=1e-9)
     assert floor == pytest.approx(kernels.FLOOR, rel=1e-8)
-    names = ("features", "pull", "ridge", "spike", "direction")
+    names = ("features", "pull", "ridge", "kernel_law", "spike", "direction", "ridge_law")
     return definitions(
         "kernel_vs_features", *names, TANH=TANH, MU_1=mu, FLOOR=floor, NOISE=kernels.NOISE
     )
+
+
+def test_the_chapters_step_is_that_of_the_package(chapter: dict[str, Any]) -> None:
+    rng = np.random.default_rng(3)
+    W, a, key = rng.standard_normal((8, 30)) / 30**0.5, rng.standard_normal(8), (1, 2, "a batch")
+    net = giant.Net(W, a * 8**0.5, np.zeros(8), 30, 1)
+    X = giant.batch(net, 50, key)
+    step = 3 * chapter["pull"](W, a, X, np.tanh(X[:, 0]))
+    other = giant.step(net, TANH, np.tanh, 50, 3 * 8**0.5, key)
+    assert np.abs(W + step - other.W).max() < 1e-12
+
+
+def test_the_law_for_groups_is_that_of_one_kernel_where_there_is_one_group(
+    chapter: dict[str, Any],
+) -> None:
+    d, width, mu, floor = 20, 30, kernels.C_1, kernels.FLOOR
+    W = np.random.default_rng(4).standard_normal((width, d)) / d**0.5
+    cov = (mu**2 * W @ W.T + floor * np.eye(width)) / width
+    cross = (mu**2 * W[:, 0] / width**0.5)[None]
+    one, square = np.ones(1), np.full(1, mu**2 + floor + kernels.NOISE**2)
+    risk = chapter["ridge_law"](300, 0.1, one, cov[None], 0 * cross, cross, square)
+    assert risk - kernels.NOISE**2 == pytest.approx(chapter["kernel_law"](W, 300, 0.1), abs=1e-5)
 
 
 def link(z: np.ndarray, linear: float) -> np.ndarray:

@@ -287,7 +287,7 @@ def of_kernels(text: str, v: Values) -> None:
     assert ("no kernel gets there" in text) == (v["risk"] < 0.9 and not low)
     if "above the floor, below" in text:
         assert 1.1 <= v["risk"] < v["risk_line"]
-    if "above that of the best linear model" in text:
+    if "above that of linear regression" in text:
         assert v["risk"] >= max(1.1, v["risk_line"])
     reasons = ("nothing to follow", "turned by little", "Samples are few", "is small, and with it",
                "So few neurons")  # fmt: skip
