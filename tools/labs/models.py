@@ -10,14 +10,18 @@ from typing import Any, NamedTuple
 import torch
 
 from . import (
+    attention_head,
     batches,
     climb,
     coordinates,
+    emergence,
     fresh_flips,
     giant_steps,
+    kernels,
     one_step,
     readout,
     signal_noise,
+    sparse_coding,
 )
 
 Step = Callable[..., dict[str, torch.Tensor]]
@@ -216,6 +220,100 @@ MODELS = {
              "p": 0.1, "kappa": 0.4},
             {"seed": 8, "steps": 40, "n": 9, "m": 6, "d": 1e6, "signal": 2, "sigma0": 0.3,
              "p": 0.3, "kappa": 0.8},
+        ),
+    ),
+    "kernels": Model(
+        sizes={"m": {"n": 1}, "h": {"width": 1}, "c": {"d": 1}, "k": {"1": 800}},
+        draws={
+            "W0": {"law": "normal", "shape": ["h", "c"]},
+            "A0": {"law": "normal", "shape": ["h"]},
+            "X": {"law": "normal", "shape": ["m", "c"]},
+            "e": {"law": "normal", "shape": ["m"]},
+            "X_fit": {"law": "normal", "shape": ["m", "c"]},
+            "e_fit": {"law": "normal", "shape": ["m"]},
+            "X_test": {"law": "normal", "shape": ["k", "c"]},
+        },
+        state={"W": "h c", "G": "h c", "y_fit": "m", "f_test": "k", "before": "c"},
+        init=(kernels.start,),
+        step=(kernels.tick,),
+        measure=(kernels.look,),
+        trace={"m": 17, "h": 11, "c": 7, "k": 23},
+        fixtures=(
+            {"seed": 7, "steps": 6, "n": 60, "d": 9, "width": 14, "eta": 20, "linear": 1},
+            {"seed": 8, "steps": 4, "n": 90, "d": 12, "width": 8, "eta": 3, "linear": 0.25},
+        ),
+    ),
+    "sparse_coding": Model(
+        sizes={"b": {"1": 15}, "n": {"1": 400}, "t": {"1": 1000}, "p": {"d": 1}, "h": {"m": 1}},
+        draws={
+            "U": {"law": "uniform", "shape": ["b", "n", "p"]},
+            "Z": {"law": "normal", "shape": ["b", "n", "p"]},
+            "U_test": {"law": "uniform", "shape": ["t", "p"]},
+            "Z_test": {"law": "normal", "shape": ["t", "p"]},
+            "V": {"law": "normal", "shape": ["h", "p"]},
+        },
+        state={"X": "b n p", "y": "b n", "X_test": "t p", "y_test": "t", "W": "h p",
+               "first": "h p"},
+        init=(sparse_coding.start,),
+        step=(sparse_coding.learn,),
+        measure=(sparse_coding.look,),
+        trace={"b": 5, "n": 17, "t": 23, "p": 7, "h": 11},
+        fixtures=(
+            {"seed": 7, "steps": 6, "d": 12, "m": 9, "k": 3, "sigma": 0.2, "beta": 0.5,
+             "size": 0.5, "rate": 6},
+            {"seed": 8, "steps": 20, "d": 9, "m": 14, "k": 1, "sigma": 0.3, "beta": 0,
+             "size": 0.3, "rate": 4},
+        ),
+    ),
+    "attention_head": Model(
+        sizes={"n": {"n": 1}, "t": {"n": 3, "1": 2}, "h": {"n": 6, "1": 4},
+               "r": {"n": 3, "1": 24}, "w": {"n": 6, "1": 52},
+               "2": {"1": 2}, "3": {"1": 3}, "24": {"1": 24}},
+        draws={
+            "v_signal": {"law": "normal", "shape": ["2"]},
+            "v_noise": {"law": "normal", "shape": ["n", "3"]},
+            "v_fresh": {"law": "normal", "shape": ["24"]},
+            "Z": {"law": "lower", "shape": ["r", "r"]},
+            "chi": {"law": "chi", "shape": ["r"], "df": {"d": 1, "1": -2}},
+            "B": {"law": "lower", "shape": ["w", "w"]},
+            "chi_w": {"law": "chi", "shape": ["w"], "df": {"width": 1}},
+        },
+        state={"y": "n", "lead": "n 2", "X": "t t", "G": "t t", "Q": "t h", "K": "t h", "V": "t",
+               "P": "24 t", "QF": "24 w", "KF": "24 w", "VF": "24", "A": "t h", "C": "t h",
+               "b": "t"},
+        init=(attention_head.prepare,),
+        step=(attention_head.descend,),
+        measure=(attention_head.look,),
+        trace={"n": 5, "t": 17, "h": 34, "r": 39, "w": 82},
+        fixtures=(
+            {"seed": 7, "steps": 60, "n": 7, "snr": 0.6, "theta": 50, "start": 0.01, "d": 1e15,
+             "width": 1e9, "rate": 0.3},
+            {"seed": 8, "steps": 40, "n": 4, "snr": 1.1, "theta": 3, "start": 0.3, "d": 80,
+             "width": 120, "rate": 0.5},
+        ),
+    ),
+    "emergence": Model(
+        sizes={"n": {"n": 1}, "k": {"k": 1}, "e": {"d": 1, "k": -1}, "c": {"d": 1},
+               "h": {"m": 1}, "p": {"m": 2}, "r": {"1": 800}, "2": {"1": 2}},
+        draws={
+            name + use: {"law": "uniform", "shape": [rows, *more]}
+            for use, rows in (("1", "n"), ("2", "n"), ("3", "r"), ("4", "r"))
+            for name, more in (("A", ["k"]), ("B", ["e"]), ("S", []), ("V", []))
+        } | {
+            "W0": {"law": "normal", "shape": ["h", "c"]},
+            "b0": {"law": "normal", "shape": ["h"]},
+            "a0": {"law": "normal", "shape": ["h"]},
+        },
+        state={"w0": "p c", "w1": "p c", "w2": "p c", "b": "p", "a": "2 p", "v": "2 p",
+               "F": "r p", "F0": "r p", "T": "r p", "T0": "r p", "y3": "r", "y4": "r"},
+        init=(emergence.start, emergence.features),
+        step=(emergence.tick,),
+        measure=(emergence.look,),
+        trace={"n": 17, "k": 3, "e": 8, "c": 11, "h": 5, "p": 10, "r": 23},
+        fixtures=(
+            {"seed": 7, "steps": 9, "n": 60, "d": 12, "k": 3, "m": 6, "gamma": 0.25,
+             "eta": 0.001},
+            {"seed": 8, "steps": 5, "n": 200, "d": 14, "k": 5, "m": 4, "gamma": 0.1, "eta": 2},
         ),
     ),
 }  # fmt: skip
