@@ -4,7 +4,7 @@ The chapter's model in the basis of the patterns, with p_0 = 1/2 and output weig
 gamma = 1/4. The second step smooths with logistic noise of the chapter's variance, where the
 chapter has Gaussian noise. Both steps are taken at the start of a run; record 0 looks at the
 neurons before, 1 after one step, 2 and later after two, and from there on each step of the page is
-three of the readout's, on 800 samples of its own. Network 0 reads the learned neurons, network 1
+four of the readout's, on 600 samples of its own. Network 0 reads the learned neurons, network 1
 the neurons as drawn.
 """
 
@@ -54,14 +54,14 @@ def heard(w: Tensor, b: Tensor, a: Tensor, x: Tensor, y: Tensor) -> Tensor:
 
 def start(
     A1: Tensor, B1: Tensor, S1: Tensor, V1: Tensor, A2: Tensor, B2: Tensor, S2: Tensor, V2: Tensor,
-    W0: Tensor, b0: Tensor, a0: Tensor, d: Tensor, k: Tensor, n: Tensor, gamma: Tensor,
+    W0: Tensor, beta: Tensor, alpha: Tensor, d: Tensor, k: Tensor, n: Tensor, gamma: Tensor,
     eta: Tensor,
 ) -> dict[str, Tensor]:  # fmt: skip
     """The network before, after one step and after two; what theory says of it."""
     spread = torch.sqrt(d) / 2
-    a = a0 * d / (k * k)  # d/4 = the square of sigma tilde; gamma = 1/4
+    a = alpha * d / (k * k)  # d/4 = the square of sigma tilde; gamma = 1/4
     w = torch.cat([W0, W0]) / k
-    b, a = torch.cat([b0, b0]) / (k * k), torch.cat([a, -a])
+    b, a = torch.cat([beta, beta]) / (k * k), torch.cat([a, -a])
     front1, front2 = patterns(A1, S1, V1, gamma), patterns(A2, S2, V2, gamma)
     x1, y1 = inputs(front1, B1, spread), label(front1)
     x2, y2 = inputs(front2, B2, spread), label(front2)
@@ -76,7 +76,7 @@ def start(
         "w2": two,
         "b": b,
         "silent": (left == 0).to(d.dtype).mean(),
-        "ratio": (d - k) / (4 * n * k * safe * safe),
+        "tilt": (d - k) / (4 * n * k * safe * safe),
         "theory": 1 / torch.sqrt(1 + V / (n * k * safe * safe)),
         "random": torch.sqrt(2 / (PI * d)),
         "spread": spread,
@@ -112,9 +112,9 @@ def descent(F: Tensor, y: Tensor, a: Tensor) -> Tensor:
 def tick(
     F: Tensor, F0: Tensor, y3: Tensor, a: Tensor, v: Tensor, t: Tensor
 ) -> dict[str, Tensor]:
-    """The next record; after the second, three steps of momentum 0.9 for both readouts."""
+    """The next record; after the second, four steps of momentum 0.9 for both readouts."""
     on = (t >= 2).to(t.dtype)
-    for _ in range(3):
+    for _ in range(4):
         pulls = torch.stack([descent(F, y3, a[0]), descent(F0, y3, a[1])])
         v = 0.9 * v + on * pulls
         a = a + v
@@ -139,8 +139,7 @@ def look(
     along = total / torch.sqrt(k) / size
     beside = (front[:, 0] - total / k) / torch.sqrt(1 - 1 / k) / size
     return {
-        "time": t + 1 + 2 * torch.clamp(t - 2, min=0.0),
-        "moment": t + 2 * torch.clamp(t - 2, min=0.0),
+        "time": t + 1 + 3 * torch.clamp(t - 2, min=0.0),
         "c1": along,
         "c2": beside,
         "along": torch.abs(along).mean(),

@@ -293,23 +293,23 @@ MODELS = {
         ),
     ),
     "emergence": Model(
-        sizes={"n": {"n": 1}, "k": {"k": 1}, "e": {"d": 1, "k": -1}, "c": {"d": 1},
-               "h": {"m": 1}, "p": {"m": 2}, "r": {"1": 800}, "2": {"1": 2}},
+        sizes={"s": {"n": 1}, "q": {"k": 1}, "e": {"d": 1, "k": -1}, "c": {"d": 1},
+               "h": {"m": 1}, "p": {"m": 2}, "r": {"1": 600}, "2": {"1": 2}},
         draws={
             name + use: {"law": "uniform", "shape": [rows, *more]}
-            for use, rows in (("1", "n"), ("2", "n"), ("3", "r"), ("4", "r"))
-            for name, more in (("A", ["k"]), ("B", ["e"]), ("S", []), ("V", []))
+            for use, rows in (("1", "s"), ("2", "s"), ("3", "r"), ("4", "r"))
+            for name, more in (("A", ["q"]), ("B", ["e"]), ("S", []), ("V", []))
         } | {
             "W0": {"law": "normal", "shape": ["h", "c"]},
-            "b0": {"law": "normal", "shape": ["h"]},
-            "a0": {"law": "normal", "shape": ["h"]},
+            "beta": {"law": "normal", "shape": ["h"]},
+            "alpha": {"law": "normal", "shape": ["h"]},
         },
         state={"w0": "p c", "w1": "p c", "w2": "p c", "b": "p", "a": "2 p", "v": "2 p",
                "F": "r p", "F0": "r p", "T": "r p", "T0": "r p", "y3": "r", "y4": "r"},
         init=(emergence.start, emergence.features),
         step=(emergence.tick,),
         measure=(emergence.look,),
-        trace={"n": 17, "k": 3, "e": 8, "c": 11, "h": 5, "p": 10, "r": 23},
+        trace={"s": 17, "q": 3, "e": 8, "c": 11, "h": 5, "p": 10, "r": 23},
         fixtures=(
             {"seed": 7, "steps": 9, "n": 60, "d": 12, "k": 3, "m": 6, "gamma": 0.25,
              "eta": 0.001},
