@@ -133,7 +133,7 @@ def look(
 ) -> dict[str, Tensor]:  # fmt: skip
     """Cosines with the sum of A and with what its first pattern has beside it; accuracies."""
     w = torch.where(t < 1, w0, torch.where(t < 2, w1, w2))
-    size = torch.sqrt((w * w).sum(1))
+    size = torch.clamp(torch.sqrt((w * w).sum(1)), min=1e-30)  # all samples may be silent
     front = w[:, : A1.shape[1]]
     total = front.sum(1)
     along = total / torch.sqrt(k) / size
