@@ -109,9 +109,7 @@ def descent(F: Tensor, y: Tensor, a: Tensor) -> Tensor:
     return torch.where(y * (F @ a) < 1, y, 0 * y) @ F / F.shape[0]
 
 
-def tick(
-    F: Tensor, F0: Tensor, y3: Tensor, a: Tensor, v: Tensor, t: Tensor
-) -> dict[str, Tensor]:
+def tick(F: Tensor, F0: Tensor, y3: Tensor, a: Tensor, v: Tensor, t: Tensor) -> dict[str, Tensor]:
     """The next record; after the second, four steps of momentum 0.9 for both readouts."""
     on = (t >= 2).to(t.dtype)
     for _ in range(4):
