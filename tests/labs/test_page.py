@@ -459,7 +459,7 @@ def test_the_time_of_a_run_does_not_cover_what_is_said_of_its_moment(page: Any, 
 @pytest.mark.parametrize(
     "name",
     ["benign_overfitting", "decomposition", "staircase", "label_noise", "adam_vs_gd",
-     "sharpness_aware", "label_noise_gd", "sparse_coding"],
+     "sharpness_aware", "label_noise_gd", "sparse_coding", "emergence"],
 )  # fmt: skip
 def test_the_scrubber_shows_the_records_of_its_moment(page: Any, site: Path, name: str) -> None:
     page.goto(f"file://{site}/{name}.html")
@@ -482,13 +482,14 @@ def test_the_scrubber_shows_the_records_of_its_moment(page: Any, site: Path, nam
     k = int(slider.input_value())
     assert times[k] == pytest.approx(times[-1] / 3, rel=0.04)
     shown = page.locator("feature-lab .inside svg[role=img]")
-    if name == "staircase":
+    if name in ("staircase", "emergence"):
+        across, up = (curve["key"] for curve in scrub["curves"])
         sizes = shown.locator("circle").evaluate_all(
             "all => all.map(c => [c.getAttribute('cx'), c.getAttribute('cy')].map(Number))"
         )
         (cx, cy), *dots = sizes  # fmt: skip
         r = float(shown.locator("circle").first.get_attribute("r"))
-        points = zip(curves["first"][k], curves["second"][k], strict=True)
+        points = zip(curves[across][k], curves[up][k], strict=True)
         for (x, y), (first, second) in zip(dots, points, strict=True):
             assert ((x - cx) / r, (cy - y) / r) == pytest.approx((first, second), abs=0.01)
         return

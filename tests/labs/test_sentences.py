@@ -338,6 +338,24 @@ def of_attention(text: str, v: Values) -> None:
     assert ("with even attention" in text) == (v["loss"] <= 0.1)
 
 
+def of_patterns(text: str, v: Values) -> None:
+    """Where the neurons are, which samples were silent, and whom the readout beats."""
+    assert ("Without structure" in text) == (v["gamma"] == 0)
+    if v["gamma"] > 0:
+        told = [words in text for words in ("samples a step and", "lean towards", "have gathered")]
+        assert told == [v["along"] < 0.5, 0.5 <= v["along"] < 0.9, v["along"] >= 0.9]
+        assert "theory says" in text
+    assert ("content and silent" in text) == (v["silent"] > 0.05)
+    assert ("has not been trained" in text) == (v["steps"] < 5)
+    if v["steps"] < 5:
+        return
+    beats = v["accuracy"] > v["majority"] and v["accuracy"] > v["accuracy_drawn"]
+    assert ("more than the" in text) == (beats and v["gamma"] > 0)
+    assert ("guesses" in text) == (v["gamma"] == 0)
+    if v["gamma"] == 0:
+        assert max(abs(v["accuracy"] - 0.5), abs(v["accuracy_drawn"] - 0.5)) < 0.15
+
+
 @pytest.mark.parametrize(
     ("name", "holds"),
     [
@@ -348,6 +366,7 @@ def of_attention(text: str, v: Values) -> None:
         ("adam_vs_gd", of_rules), ("sharpness_aware", of_the_climb), ("label_noise_gd", of_lies),
         ("kernel_vs_features", of_kernels),
         ("sparse_coding", of_good_sets),
+        ("emergence", of_patterns),
     ],
 )  # fmt: skip
 def test_the_sentence_is_true_of_the_run(
@@ -367,6 +386,8 @@ def test_the_sentence_is_true_of_the_run(
 
 
 OUTCOMES = {
+    "emergence": ["have gathered", "Without structure", "lean towards", "have gathered",
+                  "content and silent"],
     "adam_vs_gd": ["errs on 0", "errs on 100", "errs on 100", "errs on 0", "errs on 0",
                    "nothing turns"],
     "sharpness_aware": ["on 0.25\u202f% of new samples, SGD alone on 27", "too short",
@@ -441,6 +462,9 @@ def right(name: str, v: Values) -> str:
     if name == "sparse_coding":
         t = v["tickets"]  # not a number where no neuron is good
         return "more than half" if t > 0.5 else "for some" if t > 0.15 else "hardly any"
+    if name == "emergence":
+        single = "to a single one" if v["peak"] > 0.8 else ""
+        return single or ("to the sum" if v["along"] > 0.8 else "nowhere")
     if name == "transformer_overfitting":
         if v["on_signal"] > 0.5:
             return "at the signal"
@@ -474,6 +498,8 @@ def of_the_verdict(name: str, text: str, v: Values) -> None:
     if name == "sparse_coding":
         assert ("No neuron" in text) == (v["sure"] == 0)
         assert ("goes on leading" in text) == (v["tickets"] > 0.5)
+    if name == "emergence":
+        assert ("all of them alike" in text) == (v["along"] > 0.8)
     if name == "transformer_overfitting":
         assert ("is shorter" in text) == (v["on_signal"] > 0.5)
     if name == "staircase":
@@ -500,6 +526,11 @@ def of_a_moment(name: str, text: str, v: Values) -> None:
         return
     if v["step"] == 0:
         assert "efore training" in text or "At the start" in text
+    elif name == "emergence":
+        assert ("one gradient step" in text) == (v["step"] == 1)
+        assert ("both gradient steps" in text) == (v["step"] == 2)
+        assert ("only the readout" in text) == (v["step"] > 2)
+        assert ("random direction" in text) == (v["along"] < 2 * v["random"])
     elif name == "transformer_overfitting":
         assert ("look at the signal" in text) == (v["first"] > 0.9)
         assert ("look at one noise" in text) == (v["first_noise"] > 0.9)
@@ -532,7 +563,7 @@ def of_a_moment(name: str, text: str, v: Values) -> None:
 ASKED = (
     "benign_overfitting", "decomposition", "staircase", "giant_step", "second_layer",
     "label_noise", "adam_vs_gd", "sharpness_aware", "label_noise_gd", "kernel_vs_features",
-    "sparse_coding", "transformer_overfitting",
+    "sparse_coding", "transformer_overfitting", "emergence",
 )  # fmt: skip
 
 

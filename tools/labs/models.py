@@ -14,6 +14,7 @@ from . import (
     batches,
     climb,
     coordinates,
+    emergence,
     fresh_flips,
     giant_steps,
     kernels,
@@ -289,6 +290,30 @@ MODELS = {
              "width": 1e9, "rate": 0.3},
             {"seed": 8, "steps": 40, "n": 4, "snr": 1.1, "theta": 3, "start": 0.3, "d": 80,
              "width": 120, "rate": 0.5},
+        ),
+    ),
+    "emergence": Model(
+        sizes={"s": {"n": 1}, "q": {"k": 1}, "e": {"d": 1, "k": -1}, "c": {"d": 1},
+               "h": {"m": 1}, "p": {"m": 2}, "r": {"1": 600}, "2": {"1": 2}},
+        draws={
+            name + use: {"law": "uniform", "shape": [rows, *more]}
+            for use, rows in (("1", "s"), ("2", "s"), ("3", "r"), ("4", "r"))
+            for name, more in (("A", ["q"]), ("B", ["e"]), ("S", []), ("V", []))
+        } | {
+            "W0": {"law": "normal", "shape": ["h", "c"]},
+            "beta": {"law": "normal", "shape": ["h"]},
+            "alpha": {"law": "normal", "shape": ["h"]},
+        },
+        state={"w0": "p c", "w1": "p c", "w2": "p c", "b": "p", "a": "2 p", "v": "2 p",
+               "F": "r p", "F0": "r p", "T": "r p", "T0": "r p", "y3": "r", "y4": "r"},
+        init=(emergence.start, emergence.features),
+        step=(emergence.tick,),
+        measure=(emergence.look,),
+        trace={"s": 17, "q": 3, "e": 8, "c": 11, "h": 5, "p": 10, "r": 23},
+        fixtures=(
+            {"seed": 7, "steps": 9, "n": 60, "d": 12, "k": 3, "m": 6, "gamma": 0.25,
+             "eta": 0.001},
+            {"seed": 8, "steps": 5, "n": 200, "d": 14, "k": 5, "m": 4, "gamma": 0.1, "eta": 2},
         ),
     ),
 }  # fmt: skip
