@@ -10,6 +10,8 @@ One idea a module:
     signal_noise  the signal-noise data and the network on them, as a problem for the loop
     measure   gamma, rho, losses, errors
     sweep     a map over independent runs, stored as they finish
+    attention a head of softmax attention: its output, its pulls
+    tokens    sequences of a signal token and noise tokens, and a head trained on them
     convnet   a small convolutional network on small images
     hermite   Hermite coefficients, the leap index, the staircase of a target
     giant     two-layer networks, Gaussian data, large-batch steps

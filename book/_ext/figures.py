@@ -75,6 +75,8 @@ FIGURE = re.compile(
     r'(<figure [^>]*id="([^"]+)"[^>]*>\s*)<div class="twins[^>]*>'
     r"\s*(<img [^>]*only-light[^>]*>)\s*(<img [^>]*only-dark[^>]*>)\s*</div>"
 )
+CAPTION = re.compile(r"<figcaption>.*?</figcaption>", re.S)
+SIDES = {"Left": "Top", "Right": "Bottom"}  # where a panel stands: wide, and on a phone
 SIZE = re.compile(r'width="(\d+)" height="(\d+)"')
 PHONE = "screen and (max-width: 640px)"
 
@@ -93,6 +95,15 @@ def form(image: str, theme: str, narrow: Path) -> str:
         f'<a class="only-{theme} enlarge" href="{place}" aria-haspopup="dialog">'
         f"<picture><source {source}>{wide}</picture></a>"
     )
+
+
+def stacked(caption: str) -> str:
+    """A caption that also says where its panels stand on a phone."""
+
+    def both(found: re.Match[str]) -> str:
+        return f'<span class="wide">{found[0]}</span><span class="narrow">{SIDES[found[0]]}</span>'
+
+    return re.sub(r"\b(Left|Right)\b(?=[^<>]*<)", both, caption)
 
 
 def pictures(
@@ -119,7 +130,8 @@ def pictures(
         return f'{start}<div class="twins">\n{both}\n</div>\n<p class="take">{links}</p>'
 
     if doctree is not None:
-        context["body"] = FIGURE.sub(linked, context["body"])
+        body = FIGURE.sub(linked, context["body"])
+        context["body"] = CAPTION.sub(lambda found: stacked(found[0]), body)
 
 
 def setup(app: Sphinx) -> dict[str, Any]:

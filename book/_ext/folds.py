@@ -24,7 +24,7 @@ def shows(cell: nodes.Element) -> bool:
 
 
 def label(cells: list[nodes.Element]) -> str:
-    """What is inside a fold: parameters, an experiment, its plot, its check."""
+    """What is inside a fold: parameters, an experiment, its plot, its check, numbers."""
     last = cells[-1]
     if own := set(ALWAYS) & set(tags(last)):
         return own.pop()
@@ -34,6 +34,8 @@ def label(cells: list[nodes.Element]) -> str:
         return "plot’s code" if len(lines) <= LONG else "experiment and its plot"
     if 'class="claim' in last.astext():
         return "check" if len(lines) <= LONG else "experiment and its check"
+    if lines and all(line.startswith(("glue(", "for ", " ", ")", "}")) for line in lines):
+        return "numbers of the text"
     return "experiment" if len(lines) > FEW or shows(last) else "set-up"
 
 

@@ -11,7 +11,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fltutils import models, signal_noise, train
+from fltutils import attention, models, signal_noise, tokens, train
 from tests.fltutils import plain
 from tests.fltutils.batches import batch, trained
 from tools.chapters import live
@@ -21,8 +21,11 @@ cases = st.tuples(st.integers(0, 10**4), st.sampled_from([1, 2, 3]))
 few = settings(max_examples=10)
 
 
-def definitions(chapter: str, *names: str) -> dict[str, Any]:
-    """The named functions of a chapter's code cells; nothing else of the chapter runs."""
+def definitions(chapter: str, *names: str, **given: Any) -> dict[str, Any]:
+    """The named functions of a chapter's code cells; nothing else of the chapter runs.
+
+    What the functions ask for at their definition is given.
+    """
     notebook = jupytext.reads(live(BOOK / f"{chapter}.md"), fmt="md:myst")
     cells = (cell.source for cell in notebook.cells if cell.cell_type == "code")
     found = [
@@ -32,7 +35,7 @@ def definitions(chapter: str, *names: str) -> dict[str, Any]:
         if isinstance(node, ast.FunctionDef) and node.name in names
     ]
     assert [node.name for node in found] == list(names), f"{chapter}.md defines each once, in order"
-    namespace: dict[str, Any] = {"np": np, "torch": torch}
+    namespace: dict[str, Any] = {"np": np, "torch": torch} | given
     exec(compile(ast.Module(found, []), f"{chapter}.md", "exec"), namespace)
     return namespace
 
@@ -54,9 +57,16 @@ def wrong_labels() -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def adaptive() -> dict[str, Any]:
-    return definitions(
-        "adam_vs_gd", "dimension", "draw", "sign_gd", "adam", "attention", "transformer"
+    found = definitions(
+        "adam_vs_gd", "dimension", "draw", "sign_gd", "adam", "of_samples", "transformer"
     )
+    found["attention"] = attention
+    return found
+
+
+@pytest.fixture(scope="module")
+def head() -> dict[str, Any]:
+    return definitions("transformer_overfitting", "attend", "hear", "head", "head_pulls", "law")
 
 
 @few
@@ -246,3 +256,52 @@ def test_transformer_of_adam_vs_gd(adaptive: dict[str, Any]) -> None:
     data.X, data.y = X[None], y[None]
     found, _ = adaptive["transformer"]((Q[None], K[None], V[None]), data)
     torch.testing.assert_close(found[0], f, rtol=1e-10, atol=1e-12)
+
+
+@few
+@given(st.integers(0, 10**4))
+def test_formulas_of_transformer_overfitting(head: dict[str, Any], seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    q, k, v = (
+        torch.from_numpy(rng.standard_normal(shape)) for shape in ((2, 5, 3, 4),) * 2 + ((2, 5, 3),)
+    )
+    y = torch.from_numpy(np.sign(rng.standard_normal((2, 5))))
+    S = head["attend"](q, k)
+    assert torch.equal(S, attention.weights(q, k))
+    f = attention.output(S, v)
+    torch.testing.assert_close(head["head"](S, v), f, rtol=1e-14, atol=0)
+    pulls = attention.pulls(S, v, models.downhill(f, y))
+    for own, theirs in zip(head["head_pulls"](S, v, y), pulls, strict=True):
+        torch.testing.assert_close(own, theirs, rtol=1e-12, atol=1e-16)
+
+
+@pytest.mark.parametrize("loud", [1.0, 2.0])
+def test_law_of_transformer_overfitting_is_gradient_descent_on_long_queries(
+    head: dict[str, Any], loud: float
+) -> None:
+    """Scores and values of a wide head at every tenth step, for classes of two sizes."""
+    n, L, theta, dT, steps = 6, 3, 4000.0, 0.02, 60
+    data = tokens.draw(
+        n=n, L=L, d=10**15, width=10**14, snr=0.8, theta=theta, start=0.01, loud=loud, plus=4,
+        runs=2,
+    )  # fmt: skip
+    problem = tokens.problem(data)
+    lengths = data.G.diagonal(dim1=1, dim2=2)[..., None]
+    beta = tokens.of_samples(lengths, data.lead.abs(), L)[..., 0]
+    same, y = (data.y[:, None] == data.y[..., None]).double(), data.y[..., None]
+
+    def both(s: train.State) -> torch.Tensor:
+        q, k, v = tokens.seen(s.params, s.data)
+        return torch.cat([q @ k.transpose(-1, -2), (y * v)[..., None, :]], 2)
+
+    run = train.train(problem, eta=dT * n, steps=steps, record={"both": both}, every=10)
+    first = run.history["both"][0]
+    start = first[:, :, :L], first[:, :, L], beta, same
+    path = head["law"](*start, theta, dT, steps)
+    assert len(path) == steps + 1
+    for found, (a, v) in zip(run.history["both"], path[::10], strict=True):
+        torch.testing.assert_close(v, found[:, :, L], rtol=0.01, atol=1e-4)
+        torch.testing.assert_close(
+            torch.softmax(a, -1), torch.softmax(found[:, :, :L], -1), rtol=0, atol=2e-3
+        )
+    assert float(run.history["both"][-1, :, :, :L].abs().max()) > 3

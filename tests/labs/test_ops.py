@@ -11,6 +11,7 @@ from torch.func import grad
 
 from tests.labs.compare import apart
 from tools.labs import ops, tojs
+from tools.labs.build import algebra
 
 T = torch.Tensor
 SHAPES = {"v": "n", "w": "n", "u": "m", "A": "n m", "B": "m k", "C": "n m", "S": "n n", "P": "n m",
@@ -108,6 +109,8 @@ CASES: dict[str, Callable[..., T]] = {
     "attention": lambda X: (X @ X.transpose(1, 2)).softmax(-1) @ X,
     "cholesky": lambda A: torch.linalg.cholesky(spd(A)) + torch.linalg.cholesky_ex(spd(A)).L.t()
     + torch.linalg.cholesky(spd(A)[None])[0],
+    "eigh": lambda A: torch.linalg.eigh(spd(A))[0]
+    + torch.linalg.eigh(spd(A)).eigenvectors ** 2 @ torch.linalg.eigvalsh(spd(A)),
     "floor": lambda A: (3 * A).floor() + A,
     "cholesky_solve": lambda A, u: torch.cholesky_solve(
         A @ u[:, None], torch.linalg.cholesky(spd(A))),
@@ -136,7 +139,8 @@ def data(fn: Callable[..., T], sizes: dict[str, int]) -> dict[str, T]:
 
 
 def script(kernels: str) -> str:
-    return f'FeatureLab.model("ops", {{}}, function (kernel) {{\n{kernels}\n}});'
+    body = algebra(kernels) + kernels
+    return f'FeatureLab.model("ops", {{}}, function (kernel, rt) {{\n{body}\n}});'
 
 
 def test_every_op_agrees_with_torch_at_two_new_shapes(

@@ -459,7 +459,7 @@ def test_the_time_of_a_run_does_not_cover_what_is_said_of_its_moment(page: Any, 
 @pytest.mark.parametrize(
     "name",
     ["benign_overfitting", "decomposition", "staircase", "label_noise", "adam_vs_gd",
-     "sharpness_aware", "label_noise_gd"],
+     "sharpness_aware", "label_noise_gd", "sparse_coding"],
 )  # fmt: skip
 def test_the_scrubber_shows_the_records_of_its_moment(page: Any, site: Path, name: str) -> None:
     page.goto(f"file://{site}/{name}.html")
@@ -492,6 +492,9 @@ def test_the_scrubber_shows_the_records_of_its_moment(page: Any, site: Path, nam
         for (x, y), (first, second) in zip(dots, points, strict=True):
             assert ((x - cx) / r, (cy - y) / r) == pytest.approx((first, second), abs=0.01)
         return
+    if name == "sparse_coding":
+        matches_the_map(shown, data["params"], curves["h"], k)
+        return
     tall = [float(r.get_attribute("height")) for r in shown.locator("rect").all()]
     if scrub["show"] == "bars":
         values = []
@@ -513,6 +516,24 @@ def test_the_scrubber_shows_the_records_of_its_moment(page: Any, site: Path, nam
     page.wait_for_function("k => document.querySelector('feature-lab').at > k", arg=(k + 2) / 60)
 
 
+def matches_the_map(shown: Any, params: dict[str, float], records: list[Any], k: int) -> None:
+    """Every cell is as strong as its value, rows in the order of where they are largest at last."""
+    columns = int(params["d"])
+    rows = [[v[i : i + columns] for i in range(0, len(v), columns)] for v in records]
+    best = [row.index(max(row)) for row in rows[-1]]
+    order = sorted(range(len(best)), key=lambda i: best[i])
+    cells = shown.locator("rect").evaluate_all(
+        "all => all.map(r => ['x', 'y', 'fill-opacity'].map(a => +r.getAttribute(a)))"
+    )
+    wide, high = (float(shown.get_attribute(side)) for side in ("width", "height"))
+    found = {(round(columns * x / wide), round(len(order) * y / high)): v for x, y, v in cells}
+    assert found == {
+        (x, y): pytest.approx(min(max(value, 0), 1))
+        for y, i in enumerate(order)
+        for x, value in enumerate(rows[k][i])
+    }
+
+
 def test_where_samples_are_the_axis_the_scrubber_counts_them(page: Any, site: Path) -> None:
     page.goto(f"file://{site}/giant_step.html?giant_step=n:20000,d:100")
     seen = settled(page)["result"]["curves"]["seen"]
@@ -526,6 +547,13 @@ def test_where_samples_are_the_axis_the_scrubber_counts_them(page: Any, site: Pa
     mark = page.get_by_text("n = dˡ", exact=True).evaluate("e => +e.getAttribute('x')")
     share = math.log(100**2 / 4) / math.log(20000 / 4)
     assert mark == pytest.approx(box["left"] + share * box["width"], abs=1)
+
+
+def test_an_axis_may_have_a_letter_of_its_own(page: Any, site: Path) -> None:
+    page.goto(f"file://{site}/kernel_vs_features.html?kernel_vs_features=eta:12")
+    settled(page)
+    read = "document.querySelector('feature-lab').$('.time output').textContent"
+    assert page.evaluate(read) == "η = 12"
 
 
 def test_without_scripts_the_figure_stays(browser: Any, site: Path) -> None:

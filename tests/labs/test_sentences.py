@@ -277,13 +277,77 @@ def of_lies(text: str, v: Values) -> None:
     assert v["loss"] >= floor - 1e-12
 
 
+def of_kernels(text: str, v: Values) -> None:
+    """Spectrum and risks are told as they are, and reasons are given where there is need."""
+    stands = v["top"] > 1.1 * v["second"]
+    assert ("One singular value stands out" in text) == (stands and v["visible"] > 1)
+    assert ("No singular value stands out" in text) == (not stands and v["visible"] <= 1.3)
+    low = v["risk_random"] < 0.95
+    assert ("below the floor too" in text) == low
+    assert ("no kernel gets there" in text) == (v["risk"] < 0.9 and not low)
+    if "above the floor, below" in text:
+        assert 1.1 <= v["risk"] < v["risk_line"]
+    if "above that of the best linear model" in text:
+        assert v["risk"] >= max(1.1, v["risk_line"])
+    reasons = ("nothing to follow", "turned by little", "Samples are few", "is small, and with it",
+               "So few neurons")  # fmt: skip
+    assert not (v["risk"] < 0.9 and any(reason in text for reason in reasons))
+    assert "nothing to follow" not in text or v["linear"] == 0
+    assert "turned by little" not in text or v["eta"] < 0.5 * math.sqrt(v["width"])
+    assert "Samples are few" not in text or v["n"] < 6 * v["d"]
+    assert "So few neurons" not in text or v["width"] < v["d"]
+
+
+def of_good_sets(text: str, v: Values) -> None:
+    """Good neurons, covered patterns and both accuracies are told as they are."""
+    count = round(v["sure"])
+    said = {0: "no neuron is surely good", 1: "one of"}.get(count, f"{count} of {round(v['m'])}")
+    assert said in text
+    assert ("led before training" in text) == (count > 1)
+    if count > 1:
+        assert re.search(rf"\b{round(100 * v['tickets'])}\u202f?%? of them|% of them", text)
+    assert ("Every pattern" in text) == (v["covered"] == 1)
+    assert ("No pattern" in text) == (v["covered"] == 0)
+    assert ("more than the best" in text) == (v["accuracy"] > 1.005 * v["linear"])
+    assert ("fewer than the best" in text) == (v["linear"] > 1.005 * v["accuracy"])
+    assert v["several"] + v["sure"] <= v["potential"] <= v["m"]
+
+
+def of_attention(text: str, v: Values) -> None:
+    """Where the head looks, on which side of the switch it is, and what its losses are."""
+    stated = [s for s in ("looks at the signal", "looks at noise", "is divided", "not decided")
+              if s in text]  # fmt: skip
+    assert len(stated) == 1
+    if stated[0] == "looks at the signal":
+        assert v["to_signal"] == 1
+        assert v["on_signal"] > 0.9
+    if stated[0] == "looks at noise":
+        assert v["to_signal"] == 0
+        assert v["on_signal"] < 0.1
+    if stated[0] == "is divided":
+        assert 0 < v["to_signal"] < 1
+    c = v["n"] * v["snr"] ** 2
+    assert v["c"] == pytest.approx(c)
+    assert ("above the switch" in text) == (v["c"] > 2)
+    assert ("below the switch" in text) == (v["c"] < 2)
+    against = (v["c"] > 2 and stated[0] == "looks at noise") or (
+        v["c"] < 2 and stated[0] == "looks at the signal"
+    )
+    assert ("not what the prediction says" in text) == against
+    assert ("not trained yet" in text) == (v["loss"] > 0.1)
+    assert ("with even attention" in text) == (v["loss"] <= 0.1)
+
+
 @pytest.mark.parametrize(
     ("name", "holds"),
     [
+        ("transformer_overfitting", of_attention),
         ("benign_overfitting", of_who_won), ("benign_overfitting", of_the_threshold),
         ("front", of_the_front), ("decomposition", of_who_won), ("label_noise", of_flips),
         ("staircase", of_stairs), ("giant_step", of_leaps), ("second_layer", of_terms),
         ("adam_vs_gd", of_rules), ("sharpness_aware", of_the_climb), ("label_noise_gd", of_lies),
+        ("kernel_vs_features", of_kernels),
+        ("sparse_coding", of_good_sets),
     ],
 )  # fmt: skip
 def test_the_sentence_is_true_of_the_run(
@@ -310,6 +374,8 @@ OUTCOMES = {
                         "of new samples, SGD alone on 3"],
     "label_noise_gd": ["The flips brought", "Both guess", "memory is being forgotten",
                        "strong enough for both", "Both guess"],
+    "kernel_vs_features": ["turned by little", "One singular value stands out",
+                           "no kernel gets there", "Samples are few", "nothing to follow"],
     "second_layer": ["random neurons", "% of x₁x₂", "near its floor", "floor of theory 2.",
                      "hardly any of it", "above its floor: it has only"],
     "giant_step": ["along one line", "Not learned", "Not learned", "Both directions count",
@@ -320,8 +386,12 @@ OUTCOMES = {
     "decomposition": ["signal won", "noise won", "Neither has won", "not trained yet"],
     "label_noise": ["No flipped label is", "10\u202f% of the flipped", "80\u202f% of the flipped",
                     "All flipped labels"],
+    "transformer_overfitting": ["looks at the signal", "looks at noise", "on the switch",
+                                "not decided"],
     "staircase": ["both clearly more", "no further step should learn that one. Measured: cosine",
                   "should find nothing", "both clearly more"],
+    "sparse_coding": ["more than the best linear", "more than the best linear",
+                      "fewer than the best linear", "no neuron is surely good"],
 }  # fmt: skip
 
 
@@ -365,6 +435,16 @@ def right(name: str, v: Values) -> str:
         if v["share"] < 1.5 * v["noise"]:
             return "nothing"
         return "both" if min(v["along"], v["across"]) > v["chance"] else "one of them"
+    if name == "kernel_vs_features":
+        ratio = v["risk"] / v["risk_line"]
+        return "yes, clearly" if ratio < 0.9 else "as good" if ratio < 1.1 else "worse"
+    if name == "sparse_coding":
+        t = v["tickets"]  # not a number where no neuron is good
+        return "more than half" if t > 0.5 else "for some" if t > 0.15 else "hardly any"
+    if name == "transformer_overfitting":
+        if v["on_signal"] > 0.5:
+            return "at the signal"
+        return "at one noise" if v["on_noise"] > 0.5 else "at all tokens"
     if name == "second_layer":
         return "H₂(x₂)" if v["s2"] > 0.5 else "x₁x₂" if v["s3"] > 0.5 else "nothing"
     return "yes" if v["across"] > 2.5 * v["random"] else "no, one"
@@ -388,12 +468,24 @@ def of_the_verdict(name: str, text: str, v: Values) -> None:
         assert "had to fit" not in text or 4 * v["test_error"] < v["test_error_sgd"]
     if name == "label_noise_gd":
         assert "hardly feels" not in text or v["test_error"] < v["test_error_gd"]
+    if name == "kernel_vs_features":
+        short = v["eta"] < 0.8 * math.sqrt(v["width"])
+        assert ("short one for a neuron" in text) == (short and v["risk"] >= 0.9 * v["risk_line"])
+    if name == "sparse_coding":
+        assert ("No neuron" in text) == (v["sure"] == 0)
+        assert ("goes on leading" in text) == (v["tickets"] > 0.5)
+    if name == "transformer_overfitting":
+        assert ("is shorter" in text) == (v["on_signal"] > 0.5)
     if name == "staircase":
         assert "that is the stair" not in text or v["across"] > 2.5 * v["random"]
 
 
 def of_a_moment(name: str, text: str, v: Values) -> None:
     """What is said of one moment of the training is true of it."""
+    if name == "kernel_vs_features":
+        assert "After a step of η" in text
+        assert v["top"] >= v["second"]
+        return
     if "seen" in v:
         assert f"on {round(v['seen'])} samples" in text or v["seen"] >= 1e5
         if name == "giant_step":
@@ -401,8 +493,16 @@ def of_a_moment(name: str, text: str, v: Values) -> None:
             assert ("v*" in text) == ("osine" in text and v["leap"] == 1)
         return
     assert v["step"] == 0 or f"step {round(v['step'])} " in text
+    if name == "sparse_coding":
+        good = {0: "No neuron is", 1: "One neuron is"}.get(round(v["sure"]))
+        assert (good or f"{round(v['sure'])} neurons are") in text
+        assert ("rows are noise" in text) == (v["step"] == 0)
+        return
     if v["step"] == 0:
         assert "efore training" in text or "At the start" in text
+    elif name == "transformer_overfitting":
+        assert ("look at the signal" in text) == (v["first"] > 0.9)
+        assert ("look at one noise" in text) == (v["first_noise"] > 0.9)
     elif name == "decomposition":
         assert ("is above the largest ρ" in text) == (v["gamma_max"] > v["rho_max"])
     elif name == "benign_overfitting":
@@ -431,7 +531,8 @@ def of_a_moment(name: str, text: str, v: Values) -> None:
 
 ASKED = (
     "benign_overfitting", "decomposition", "staircase", "giant_step", "second_layer",
-    "label_noise", "adam_vs_gd", "sharpness_aware", "label_noise_gd",
+    "label_noise", "adam_vs_gd", "sharpness_aware", "label_noise_gd", "kernel_vs_features",
+    "sparse_coding", "transformer_overfitting",
 )  # fmt: skip
 
 

@@ -170,6 +170,7 @@ def test_a_chapter_opens_with_its_theory(visit: Visit, address: Address, name: s
     assert seen["first"] < 1.5 * SCREEN
     words = (
         "parameters|set-up|plot’s code|check|experiment( and its (plot|check))?|exercise|solution"
+        "|numbers of the text"
     )
     assert not [label for label in seen["labels"] if not re.fullmatch(f"Show the ({words})", label)]
     page.locator(".depth button[value=all]").click()
@@ -333,7 +334,11 @@ def test_a_figure_grows_and_a_phone_sees_its_narrow_form(visit: Visit, address: 
     link.scroll_into_view_if_needed()
     page.wait_for_function("document.querySelector('.twins img').currentSrc")
     assert link.locator("img").evaluate("(i) => i.currentSrc").endswith(".light.png")
+    told = """() => ['wide', 'narrow'].map((form) => getComputedStyle(
+        document.querySelector(`figcaption .${form}`)).display)"""
+    assert page.evaluate(told) == ["none", "inline"]  # panels below one another: Top, Bottom
     page.set_viewport_size({"width": 1280, "height": 800})
+    assert page.evaluate(told) == ["inline", "none"]  # side by side: Left, Right
     box = page.locator("dialog.enlarged")
     for start in (link.click, lambda: link.press("Enter")):
         start()

@@ -48,7 +48,8 @@ SLIDER = record(
     step=NUMBER, scale=LOG, integer=YES, positions=WHOLE, unit=TEXT, marks=many(MARK),
     names=many(TEXT),
 )  # fmt: skip
-ALONG = record({"key": TEXT, "label": TEXT}, scale=LOG, mark=record({"key": TEXT, "label": TEXT}))
+MARKED = record({"key": TEXT, "label": TEXT})
+ALONG = record({"key": TEXT, "label": TEXT}, scale=LOG, mark=MARKED, sign=TEXT)
 PLOT = record(
     {"title": TEXT, "curves": many(CURVE)},
     scale=LOG, min=NUMBER, max=NUMBER, levels=many(MARK), group=TEXT, x=ALONG,
@@ -66,7 +67,8 @@ PARAMS = {"type": "object", "additionalProperties": NUMBER}
 PREDICT = record(
     {"ask": TEXT, "answers": CASES | {"minItems": 2, "maxItems": 4}, "why": SENTENCE}, set=PARAMS
 )
-SHOWN = {"bars": "vv", "samples": "nnv", "disc": "vv"}  # of each kind, numbers and vectors
+# Of each kind of picture, numbers and vectors.
+SHOWN = {"bars": "vv", "samples": "nnv", "disc": "vv", "map": "nv", "grid": "v"}
 SCRUB = record({"title": TEXT, "show": {"enum": list(SHOWN)}, "curves": many(CURVE),
                 "sentence": SENTENCE})  # fmt: skip
 LAB = record(

@@ -13,6 +13,7 @@ import numpy as np
 
 matplotlib.use("agg")
 import matplotlib.pyplot as plt
+from matplotlib.ticker import LogFormatter
 
 from tools.__main__ import guarded
 
@@ -58,7 +59,9 @@ def figure(config: dict[str, Any], run: dict[str, Any], ink: dict[str, str]) -> 
         log = plot.get("scale") == "log"
         ax.set(xlabel=along.get("label", "step"), yscale="log" if log else "linear",
                xscale=along.get("scale", "linear"))  # fmt: skip
-        if not log:
+        if log:  # 6 beside a tick, not 6 x 10^0
+            ax.yaxis.set_minor_formatter(LogFormatter(minor_thresholds=(1, 0.4)))
+        else:
             ax.set_ylim(plot.get("min"), plot.get("max", 1.05 * top))
         ax.set_title(plot["title"], fontsize=10)
         ax.legend(fontsize=7, loc="upper left", bbox_to_anchor=(0, -0.28), frameon=False)

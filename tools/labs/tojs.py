@@ -223,6 +223,15 @@ class Compiler:
             A, start, (*_, i, j) = self.strided(args[0])
             call = f"rt.cholesky({name}, {n}, {A}, {text(start)}, {text(i)}, {text(j)});"
             return self.emit(name, [call]), None
+        if op == "_linalg_eigh":
+            if len(args[0].shape) != 2:
+                raise UnsupportedError("one matrix only")
+            m = args[0].shape[-1]
+            values, vectors = self.buffer((m,)), self.buffer((m, m))
+            A, start, (i, j) = self.strided(args[0])
+            place = f"{A}, {text(start)}, {text(i)}, {text(j)}"
+            found = self.emit(vectors, [f"rt.eigh({values}, {vectors}, {text(m)}, {place});"])
+            return self.load(values, (m,)), found
         if op == "cholesky_solve":
             (b, L, *upper), n = args, text(args[1].shape[-1])
             if any(upper) or kw.get("upper") or b.shape[1:] != (1,):

@@ -53,28 +53,6 @@ function FeatureLabEngine() {
         }
       }
     },
-    // o = L with L L' = a, lower triangular (n, n).
-    cholesky(o, n, a, a0, ai, aj) {
-      o.fill(0);
-      for (let i = 0; i < n; i++)
-        for (let j = 0; j <= i; j++) {
-          let s = a[a0 + i * ai + j * aj];
-          for (let k = 0; k < j; k++) s -= o[i * n + k] * o[j * n + k];
-          o[i * n + j] = i === j ? Math.sqrt(s) : s / o[j * n + j];
-        }
-    },
-    // o with L L' o = b, for L lower triangular (n, n).
-    solve(o, n, a, a0, ai, aj, b, b0, bi) {
-      for (let i = 0; i < n; i++) {
-        let s = b[b0 + i * bi];
-        for (let k = 0; k < i; k++) s -= a[a0 + i * ai + k * aj] * o[k];
-        o[i] = s / a[a0 + i * (ai + aj)];
-      }
-      for (let i = n - 1; i >= 0; i--) {
-        for (let k = i + 1; k < n; k++) o[i] -= a[a0 + k * ai + i * aj] * o[k];
-        o[i] /= a[a0 + i * (ai + aj)];
-      }
-    },
   };
 
   // Random numbers: sfc32, one stream for each array, so that no array depends on another's size.
@@ -153,7 +131,7 @@ function FeatureLabEngine() {
       },
       run: (rt, sizes, { asked, own }, ...given) =>
         run(rt, sizes, own, ...given.map((a, k) => (asked[k] ? rt.input(a, asked[k], own) : a))),
-    }));
+    }), rt);
     return { name, spec, kernels };
   }
 

@@ -154,7 +154,7 @@
   }
 
   // The mechanism at record k: bars of all entries on one scale, fresh samples with their two parts,
-  // or neurons in the disc of two cosines.
+  // neurons in the disc of two cosines, or a matrix as a map.
   const INSIDE = {
     bars(curves, at, width, height) {
       const kept = ({ key, where }) => at(key).map((v) => v.filter((_, i) => !where || at(where[0])[0][i] === where[1]));
@@ -178,7 +178,18 @@
           return `<path d="M${trail.join("L")}" stroke="var(--${a.color})" fill="none" opacity=".35"/><circle cx="${x(at(a.key)[k][i])}" cy="${y(at(b.key)[k][i])}" r="4" fill="var(--${a.color})" opacity=".8"/>`;
         }).join("");
     },
+    // A cell is as strong as its value. Rows stand in the order of where each is largest at the end;
+    // those of a square table, which has no count of columns, in their own.
+    map(curves, at, width, height) {
+      const { key, color } = curves[curves.length - 1], all = at(key), n = curves[1] ? at(curves[0].key)[0] : Math.sqrt(all[0].length);
+      const rows = (v) => Array.from({ length: v.length / n }, (_, i) => v.slice(n * i, n * i + n));
+      const best = rows(all[all.length - 1]).map((r, i) => (curves[1] ? r.indexOf(Math.max(...r)) : i));
+      const order = best.map((_, i) => i).sort((i, j) => best[i] - best[j]), h = height / best.length, w = curves[1] ? width / n : h;
+      return (k) => order.map((i, y) => rows(all[k])[i].map((v, x) =>
+        `<rect x="${w * x}" y="${h * y}" width="${w}" height="${h}" fill="var(--${color})" fill-opacity="${clip(v || 0, 0, 1)}" stroke="var(--line)"/>`).join("")).join("");
+    },
   };
+  INSIDE.grid = INSIDE.map;
 
   // Columns, each of pieces [from, to, color, thin]; a gap after the first group.
   function columns(all, [lo, hi], width, height, first) {
@@ -622,10 +633,10 @@ ${rest.length ? `<details class="more"${open ? " open" : ""}><summary>More: ${ht
 
     drawInside({ show, curves, sentence, title }, now, width) {
       const { result } = this.run, range = this.$("[name=time]"), notes = [];
-      const height = tall(width) + (show === "disc") * 30;
+      const height = tall(width) + ({ disc: 30, map: 80 }[show] || 0);
       const svg = INSIDE[show](curves, (key) => result.curves[key], width, height)(now, notes);
       const swatch = (c) => `<li>${mark(`<rect y="3" width="22" height="8" fill="var(--${c.color})"/>`)}${html(c.label)}</li>`;
-      const shown = curves.filter((c, k) => show !== "disc" && curves.findIndex((o) => o.label === c.label) === k);
+      const shown = curves.filter((c, k) => show !== "disc" && c.color && curves.findIndex((o) => o.label === c.label) === k);
       this.$(".inside ul").innerHTML = shown.map(swatch).join("") + notes.map((n) => `<li>${n}</li>`).join("");
       const told = say(sentence, ends(result, this.run.params || this.params, now));
       this.$(".inside div div").innerHTML = `<svg width="${width}" height="${height}" role="img" aria-label="${html(title + ": " + told)}">${svg}</svg>`;
@@ -634,7 +645,7 @@ ${rest.length ? `<details class="more"${open ? " open" : ""}><summary>More: ${ht
       range.value = now;
       range.setAttribute("aria-valuetext", told);
       const [{ x }] = this.config.plots;
-      this.$(".time output").textContent = x && x.label !== "step" ? "n = " + format(result.curves[x.key][now]) : "step " + format(result.times[now]);
+      this.$(".time output").textContent = x && x.label !== "step" ? (x.sign || "n") + " = " + format(result.curves[x.key][now]) : "step " + format(result.times[now]);
     }
 
     drawMap(width = this.wide()) {
