@@ -12,9 +12,7 @@ Tensor = torch.Tensor
 ROOT = 12**0.5  # of the number of inputs
 
 
-def start(
-    X: Tensor, V: Tensor, Z: Tensor, U: Tensor, size: Tensor, m: Tensor
-) -> dict[str, Tensor]:
+def start(X: Tensor, V: Tensor, Z: Tensor, U: Tensor, size: Tensor, m: Tensor) -> dict[str, Tensor]:
     """Labels, weights of length `size`, readouts, and no shift yet."""
     W = size * V / ROOT
     return {
