@@ -356,6 +356,19 @@ def of_patterns(text: str, v: Values) -> None:
         assert max(abs(v["accuracy"] - 0.5), abs(v["accuracy_drawn"] - 0.5)) < 0.15
 
 
+def of_virtual_changes(text: str, v: Values) -> None:
+    """How far apart, why, and what was learned."""
+    assert v["apart"] == pytest.approx(v["gap"] * v["actual"], rel=1e-9)
+    assert abs(v["actual"] - v["virtual"]) <= v["apart"] * (1 + 1e-9)
+    assert ("past the matrix" in text) == (v["skip"] > 0)
+    small, plain = v["gap"] < 0.1, v["skip"] == 0
+    assert ("What is left are squares" in text) == (small and plain)
+    assert ("squares in γ count" in text) == (plain and not small)
+    if "the larger" in text:
+        assert v["virtual"] < v["actual"]
+    assert ("Little is learned" in text) == (v["loss"] > 0.6)
+
+
 @pytest.mark.parametrize(
     ("name", "holds"),
     [
@@ -366,7 +379,7 @@ def of_patterns(text: str, v: Values) -> None:
         ("adam_vs_gd", of_rules), ("sharpness_aware", of_the_climb), ("label_noise_gd", of_lies),
         ("kernel_vs_features", of_kernels),
         ("sparse_coding", of_good_sets),
-        ("emergence", of_patterns),
+        ("emergence", of_patterns), ("virtual_covariance", of_virtual_changes),
     ],
 )  # fmt: skip
 def test_the_sentence_is_true_of_the_run(
@@ -413,6 +426,8 @@ OUTCOMES = {
                   "should find nothing", "both clearly more"],
     "sparse_coding": ["more than the best linear", "more than the best linear",
                       "fewer than the best linear", "no neuron is surely good"],
+    "virtual_covariance": ["What is left are squares", "the actual ones are the larger",
+                           "past the matrix", "past the matrix"],
 }  # fmt: skip
 
 
@@ -465,6 +480,9 @@ def right(name: str, v: Values) -> str:
     if name == "emergence":
         single = "to a single one" if v["peak"] > 0.8 else ""
         return single or ("to the sum" if v["along"] > 0.8 else "nowhere")
+    if name == "virtual_covariance":
+        g = v["gap"]
+        return "little to do" if g > 0.5 else "a quarter or so" if g > 0.1 else "less than one part"
     if name == "transformer_overfitting":
         if v["on_signal"] > 0.5:
             return "at the signal"
@@ -500,6 +518,9 @@ def of_the_verdict(name: str, text: str, v: Values) -> None:
         assert ("goes on leading" in text) == (v["tickets"] > 0.5)
     if name == "emergence":
         assert ("all of them alike" in text) == (v["along"] > 0.8)
+    if name == "virtual_covariance":
+        assert ("comes past the matrix" in text) == (v["skip"] > 0)
+        assert ("only squares differ" in text) == (v["skip"] == 0 and v["gap"] <= 0.1)
     if name == "transformer_overfitting":
         assert ("is shorter" in text) == (v["on_signal"] > 0.5)
     if name == "staircase":
@@ -531,6 +552,8 @@ def of_a_moment(name: str, text: str, v: Values) -> None:
         assert ("both gradient steps" in text) == (v["step"] == 2)
         assert ("only the readout" in text) == (v["step"] > 2)
         assert ("random direction" in text) == (v["along"] < 2 * v["random"])
+    elif name == "virtual_covariance":
+        assert ("have grown most" in text) == (v["lead"] > 0)
     elif name == "transformer_overfitting":
         assert ("look at the signal" in text) == (v["first"] > 0.9)
         assert ("look at one noise" in text) == (v["first_noise"] > 0.9)
@@ -564,6 +587,7 @@ ASKED = (
     "benign_overfitting", "decomposition", "staircase", "giant_step", "second_layer",
     "label_noise", "adam_vs_gd", "sharpness_aware", "label_noise_gd", "kernel_vs_features",
     "sparse_coding", "transformer_overfitting", "emergence",
+    "virtual_covariance",
 )  # fmt: skip
 
 

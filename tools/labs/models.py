@@ -22,6 +22,7 @@ from . import (
     readout,
     signal_noise,
     sparse_coding,
+    virtual_covariance,
 )
 
 Step = Callable[..., dict[str, torch.Tensor]]
@@ -314,6 +315,24 @@ MODELS = {
             {"seed": 7, "steps": 9, "n": 60, "d": 12, "k": 3, "m": 6, "gamma": 0.25,
              "eta": 0.001},
             {"seed": 8, "steps": 5, "n": 200, "d": 14, "k": 5, "m": 4, "gamma": 0.1, "eta": 2},
+        ),
+    ),
+    "virtual_covariance": Model(
+        sizes={"n": {"n": 1}, "h": {"m": 1}, "p": {"1": 12}},
+        draws={
+            "X": {"law": "normal", "shape": ["n", "p"]},
+            "V": {"law": "normal", "shape": ["h", "p"]},
+            "Z": {"law": "normal", "shape": ["h"]},
+            "U": {"law": "normal", "shape": ["p"]},
+        },
+        state={"y": "n", "W": "h p", "W0": "h p", "v": "h", "u": "p", "S": "p p"},
+        init=(virtual_covariance.start,),
+        step=(virtual_covariance.learn,),
+        measure=(virtual_covariance.look,),
+        trace={"n": 17, "h": 7, "p": 11},
+        fixtures=(
+            {"seed": 7, "steps": 40, "n": 30, "m": 9, "size": 0.5, "rate": 0.3, "skip": 0},
+            {"seed": 8, "steps": 20, "n": 11, "m": 14, "size": 1, "rate": 3, "skip": 0.7},
         ),
     ),
 }  # fmt: skip
