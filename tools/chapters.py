@@ -194,7 +194,7 @@ def live(path: Path, mutant: str = "") -> str:
             last = cell
         elif last:
             blank.append(last if mutant in names else cell)
-    for cell in reversed(blank):
+    for cell in sorted(blank, key=lambda cell: -cell.start()):
         lines = "\n" * cell[0].count("\n")
         content = content[: cell.start()] + lines + content[cell.end() :]
     return content
