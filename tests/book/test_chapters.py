@@ -8,7 +8,7 @@ from pathlib import Path
 import jupytext
 import pytest
 
-from tools.chapters import CELL, chapters
+from tools.chapters import CELL, chapters, live
 from tools.format import COLUMNS, formatted, parts
 from tools.pictures import CHAPTER
 
@@ -38,6 +38,16 @@ def test_arguments_fill_the_line(tmp_path: Path) -> None:
     path = tmp_path / "page.md"
     path.write_text(cell % "f(\n    1,\n    2,\n)\n\n")
     assert formatted(path) == cell % "f(1, 2)"
+
+
+@pytest.mark.parametrize(("mutant", "runs"), [("", 0), ("one", 1), ("two", 22), ("other", 0)])
+def test_two_mutants_may_follow_one_cell(tmp_path: Path, mutant: str, runs: int) -> None:
+    cell, path = "```{code-cell} ipython3\n%s\nx = %d\n```\n\n", tmp_path / "page.md"
+    tags = ["", ":tags: [mutant-one]\n", ":tags: [mutant-two]\n"]
+    path.write_text("".join(cell % one for one in zip(tags, (0, 1, 22), strict=True)))
+    page = live(path, mutant)
+    assert page.count("\n") == path.read_text().count("\n")
+    assert re.findall(r"x = (\d+)", page) == [str(runs)]
 
 
 @pytest.mark.parametrize("name", CHAPTERS)
