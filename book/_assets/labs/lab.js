@@ -57,7 +57,7 @@
   function frame(width, height, X, Y) {
     const left = 52, right = 10, top = Y.label ? 24 : 10, bottom = 38;
     const scale = (A, from, to) => (v) => {
-      const f = A.log ? Math.log(v / A.lo) / Math.log(A.hi / A.lo) : (v - A.lo) / (A.hi - A.lo);
+      const f = A.hi === A.lo ? 0 : A.log ? Math.log(v / A.lo) / Math.log(A.hi / A.lo) : (v - A.lo) / (A.hi - A.lo); // one record so far
       return from + (to - from) * f;
     };
     const x = scale(X, left, width - right), y = scale(Y, height - bottom, top);
