@@ -221,4 +221,4 @@ def test_nothing_heavy_lies_about(site: Path) -> None:
     for path in site.rglob("*"):
         assert path.suffix != ".map", path
         assert not re.search(r"fontawesome\.js|mathjax|mermaid|thebe", path.name, re.I), path
-        assert path.suffix == ".ipynb" or path.is_dir() or path.stat().st_size < 1_500_000, path
+        assert path.suffix == ".ipynb" or path.is_dir() or path.stat().st_size < 2_500_000, path
