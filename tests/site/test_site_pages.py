@@ -217,7 +217,7 @@ def test_every_field_of_the_map_is_a_link(site: Path) -> None:
 
 
 def test_nothing_heavy_lies_about(site: Path) -> None:
-    """No source maps, no script of icons, no MathJax, no page above one and a half megabytes."""
+    """No source maps, no script of icons, no MathJax, no page above two and a half megabytes."""
     for path in site.rglob("*"):
         assert path.suffix != ".map", path
         assert not re.search(r"fontawesome\.js|mathjax|mermaid|thebe", path.name, re.I), path
