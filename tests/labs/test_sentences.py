@@ -343,7 +343,10 @@ def of_patterns(text: str, v: Values) -> None:
     assert ("Without structure" in text) == (v["gamma"] == 0)
     if v["gamma"] > 0:
         told = [words in text for words in ("samples a step and", "lean towards", "have gathered")]
-        assert told == [v["along"] < 0.5, 0.5 <= v["along"] < 0.9, v["along"] >= 0.9]
+        wrong = v["silent"] > 0.05 and v["signed"] < 0 and v["along"] > 0.3
+        assert ("opposite star" in text) == wrong
+        near = [v["along"] < 0.5, 0.5 <= v["along"] < 0.9, v["along"] >= 0.9]
+        assert told == [words and not wrong for words in near]
         assert "theory says" in text
     assert ("content and silent" in text) == (v["silent"] > 0.05)
     assert ("has not been trained" in text) == (v["steps"] < 5)

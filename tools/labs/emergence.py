@@ -4,7 +4,8 @@ The chapter's model in the basis of the patterns, with p_0 = 1/2 and output weig
 gamma = 1/4. The second step smooths with logistic noise of the chapter's variance, where the
 chapter has Gaussian noise. Both steps are taken at the start of a run; record 0 looks at the
 neurons before, 1 after one step, 2 and later after two, and from there on each step of the page is
-four of the readout's, on 600 samples of its own. Network 0 reads the learned neurons, network 1
+four of the readout's, on 600 samples of its own, with the chapter's momentum and step size 1,
+five times the chapter's. Network 0 reads the learned neurons, network 1
 the neurons as drawn.
 """
 
@@ -128,6 +129,7 @@ def correct(T: Tensor, y: Tensor, a: Tensor) -> Tensor:
 def look(
     w0: Tensor, w1: Tensor, w2: Tensor, T: Tensor, T0: Tensor, y4: Tensor, a: Tensor, t: Tensor,
     k: Tensor, theory: Tensor, random: Tensor, majority: Tensor, silent: Tensor, A1: Tensor,
+    alpha: Tensor,
 ) -> dict[str, Tensor]:  # fmt: skip
     """Cosines with the sum of A and with what its first pattern has beside it; accuracies."""
     w = torch.where(t < 1, w0, torch.where(t < 2, w1, w2))
@@ -141,6 +143,7 @@ def look(
         "c1": along,
         "c2": beside,
         "along": torch.abs(along).mean(),
+        "signed": (torch.sign(torch.cat([alpha, -alpha])) * along).mean(),
         "peak": (torch.abs(w).amax(1) / size).mean(),
         "accuracy": correct(T, y4, a[0]),
         "accuracy_drawn": correct(T0, y4, a[1]),
