@@ -31,7 +31,9 @@ def repository_buttons(app: Sphinx, config: Any) -> None:
         }
 
 
-STOP = re.compile(r"([,.;:!?)’]+)( ?)")
+STOP = re.compile(r"([,.;:!?)’]+)(\s?)")
+# what no style colours, and the TeX that no page reads
+PLAIN = re.compile(r'<span class="(?:n|p|w)">([^<]*)</span>|<annotation.*?</annotation>', re.S)
 
 
 class Glued(SphinxPostTransform):
@@ -151,7 +153,7 @@ def page_context(
     body = mend(sized_images(context["body"], files))
     if "claims" in app.env.found_docs:
         body = claim_boxes(body, app.builder.get_relative_uri(page, "claims"))
-    context["body"] = body
+    context["body"] = PLAIN.sub(lambda found: found[1] or "", body)
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
