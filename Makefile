@@ -88,8 +88,9 @@ test: env node  ## everything CI runs
 	$(call stage,site,$(PY) -m tools site --committed)
 	$(call stage,nbval: the committed outputs reproduce,$(PY) -m pytest --nbval -q -n 2 --dist loadscope book/*.ipynb)
 	$(call stage,fresh seed: verdicts stay and mutants die,$(PY) -m tools fresh --seed commit --mutants)
-# Four workers for two cores: a browser waits more than it computes.
-	$(call stage,tests,CHROMIUM_PATH="$$($(PY) -m tools chromium)" && export CHROMIUM_PATH && $(PY) -m pytest -n 4 --dist worksteal -m "not nightly" tests)
+# Three workers for two cores: a browser waits more than it computes. Lighthouse measures time: alone.
+	$(call stage,tests,CHROMIUM_PATH="$$($(PY) -m tools chromium)" && export CHROMIUM_PATH && $(PY) -m pytest -n 3 --dist worksteal -m "not nightly" --ignore tests/site/test_site_lighthouse.py tests)
+	$(call stage,lighthouse,CHROMIUM_PATH="$$($(PY) -m tools chromium)" && export CHROMIUM_PATH && $(PY) -m pytest -q -m "not nightly" tests/site/test_site_lighthouse.py)
 	$(call clock,end)
 
 nightly: env node  ## what takes too long for `make test`

@@ -19,6 +19,7 @@ from playwright.sync_api import (
     ConsoleMessage,
     Page,
     Playwright,
+    Request,
     Response,
     Route,
 )
@@ -134,10 +135,14 @@ def visit(browser: Browser, server: str) -> Iterator[Callable[..., tuple[Page, l
             if answer.status >= 400:
                 faults.append(f"{answer.status}: {answer.url}")
 
+        def failed(request: Request) -> None:
+            if request.failure != "net::ERR_ABORTED":  # a page that is left drops what it awaits
+                faults.append(f"failed: {request.url}")
+
         context.route("**/*", only_ours)
         page.on("console", console)
         page.on("pageerror", lambda error: faults.append(f"script: {error}"))
-        page.on("requestfailed", lambda request: faults.append(f"failed: {request.url}"))
+        page.on("requestfailed", failed)
         page.on("response", response)
         page.goto(url, wait_until="load")
         page.wait_for_load_state("networkidle")
