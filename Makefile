@@ -82,7 +82,6 @@ test: env node  ## everything CI runs
 	$(call clock,start)
 	$(call stage,lint,$(PY) -m ruff check . && $(PY) -m ruff format --check .)
 	$(call stage,types,$(PY) -m mypy)
-	$(call stage,labs: the scripts are what torch traces,$(PY) -m tools.labs.build --check)
 	$(call stage,notebooks are what their sources give,$(PY) -m tools portable --check)
 	$(call stage,claims and exercises,$(PY) -m tools claims --committed)
 	$(call stage,site,$(PY) -m tools site --committed)

@@ -241,18 +241,16 @@ def noisy_labels(
     """
     R, n = data.y.shape
     rngs = [span.stream(data.seed, int(i), "signal-noise: noisy labels") for i in data.run]
-    order = [rng.permutation(n) for rng in rngs]
-    at = 0
+    steps = n // batch if batch else 64  # an epoch, or what is drawn at once
     while True:
-        fields = {}
+        if batch:
+            order = torch.from_numpy(np.stack([rng.permutation(n) for rng in rngs]))
+            turn = order.argsort() // batch  # the step at which a sample is seen
         if label_noise:
-            keep = [torch.from_numpy(rng.random(n) >= label_noise) for rng in rngs]
-            fields["y_obs"] = torch.where(torch.stack(keep), data.y_obs, -data.y_obs)
-        if batch is not None:
-            if at + batch > n:
-                order, at = [rng.permutation(n) for rng in rngs], 0
-            fields["weight"] = torch.zeros(R, n, dtype=data.y.dtype)
-            for i in range(R):
-                fields["weight"][i, torch.from_numpy(order[i][at : at + batch])] = n / batch
-            at += batch
-        yield fields
+            keep = np.stack([rng.random((steps, n)) for rng in rngs], 1) >= label_noise
+            y_obs = torch.where(torch.from_numpy(keep), data.y_obs, -data.y_obs)
+        for t in range(steps):
+            fields = {"y_obs": y_obs[t]} if label_noise else {}
+            if batch:
+                fields["weight"] = (turn == t).to(data.y.dtype) * (n / batch)
+            yield fields
