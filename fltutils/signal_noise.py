@@ -239,7 +239,7 @@ def noisy_labels(
     Every run draws from its own stream. A mini-batch is the next `batch` samples of a random order,
     a new order an epoch.
     """
-    R, n = data.y.shape
+    n = data.y.shape[1]
     rngs = [span.stream(data.seed, int(i), "signal-noise: noisy labels") for i in data.run]
     steps = n // batch if batch else 64  # an epoch, or what is drawn at once
     while True:

@@ -105,6 +105,24 @@ def thumbnails(root: Path, name: str, figure: str) -> tuple[str, list[Path]]:
     raise ToolError(f"book/map.toml: book/{name}.md has no figure {figure!r}")
 
 
+def needs(root: Path) -> dict[str, list[str]]:
+    """The chapters that each asks for under *You need*, less what the last of them asks for."""
+    order = book.chapters(root)
+    found: dict[str, list[str]] = {}
+    for name in order:
+        path = root / f"book/{name}.md"
+        said = re.findall(r"(?m)^\*\*You need\*\*.*$", readers.text(path))
+        linked = {link for line in said for link in re.findall(r"\]\(([\w/]+)\.md\)", line)}
+        if wrong := sorted(linked - set(found)):
+            raise readers.fault(path, 0, f"needs {wrong[0]!r}, which is no chapter before it")
+        last = sorted(linked, key=order.index)
+        above = set(found[last[-1]]) if last else set()
+        for before in [*above]:
+            above |= set(found[before])
+        found[name] = [link for link in last if link not in above]
+    return found
+
+
 class FieldPart(GeneratedPart):
     """A part that is drawn from book/map.toml."""
 
@@ -214,6 +232,25 @@ class FieldChapters(FieldPart):
         return self.markdown("\n\n".join(f"**{p}.** {' '.join(t)}" for p, t in parts.items()))
 
 
+class FieldNeeds(FieldPart):
+    """What needs what: a chapter stands below the last of those that it needs."""
+
+    def parts(self) -> list[nodes.Node]:
+        """A list in lists."""
+        self.read()
+        needed_by = needs(self.root)
+
+        def lines(above: str | None, depth: int) -> Iterator[str]:
+            for name, asked in needed_by.items():
+                if (asked[-1] if asked else None) == above:
+                    beside = " and ".join(f"{{doc}}`{other}`" for other in asked[:-1])
+                    after = f", after {beside} too" if beside else ""
+                    yield f"{'  ' * depth}- {{doc}}`{name}`{after}"
+                    yield from lines(name, depth + 1)
+
+        return self.markdown("\n".join(lines(None, 0)))
+
+
 class QuestionCards(FieldPart):
     """The questions of the chapters, with what a reader needs to choose one."""
 
@@ -250,6 +287,8 @@ class ClaimCounts(GeneratedPart):
         counts = Counter(claim["verdict"] for claim in claims)
         line = nodes.paragraph("", classes=["front-counts"])
         for verdict, words in VERDICTS.items():
+            if not counts[verdict]:
+                continue
             shown = nodes.inline(
                 "", f"{counts[verdict]} {words}", classes=["verdict", f"verdict-{verdict}"]
             )
@@ -310,6 +349,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_directive("field-map", FieldMap)
     app.add_directive("field-works", FieldWorks)
     app.add_directive("field-chapters", FieldChapters)
+    app.add_directive("field-needs", FieldNeeds)
     app.add_directive("question-cards", QuestionCards)
     app.add_directive("claim-counts", ClaimCounts)
     app.add_role("count", Count())

@@ -166,7 +166,7 @@ class ClaimsLedger(GeneratedPart):
         """How many claims have which verdict."""
         counts = Counter(c["verdict"] for c in claims)
         summary = nodes.bullet_list(classes=["verdict-counts"])
-        for verdict in VERDICTS:
+        for verdict in filter(counts.get, VERDICTS):
             shown = nodes.reference(
                 "", "", badge(verdict, f"{counts[verdict]} "), refuri=f"?verdict={verdict}#filters"
             )
@@ -198,6 +198,7 @@ class ClaimsLedger(GeneratedPart):
                 f'<button type="button" data-key="{key}" data-value="{value}" '
                 f'aria-pressed="false">{html.escape(text)} <span>{counts[value]}</span></button>'
                 for value, text in names.items()
+                if counts[value]
             )
             return f'<div role="group" aria-label="{key}">{buttons}</div>'
 

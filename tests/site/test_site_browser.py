@@ -238,12 +238,12 @@ def test_the_ledger_filters(visit: Visit, address: Address, way: str) -> None:
     claims = page.evaluate("document.querySelectorAll('.of-verdict-fails').length")
     assert status.inner_text() == f"{claims} of {rows.count()} claims"
     assert shown.count() == claims
-    page.locator(".filters button[data-value=planned]").click()
+    page.locator(".filters button[data-value=holds]").click()
     page.locator(".filters button[data-value=fails]").click()
-    page.locator(".filters input").fill("in-context LEARNING")
+    page.locator(".filters input").fill("label NOISE")
     assert 0 < shown.count() < rows.count()
-    assert all("planned" in text for text in shown.all_inner_texts())
-    assert page.evaluate("location.search") == "?verdict=planned&q=in-context+LEARNING"
+    assert all("holds" in text for text in shown.all_inner_texts())
+    assert page.evaluate("location.search") == "?verdict=holds&q=label+NOISE"
     hidden = page.locator("table.ledger tr[hidden]").first.get_attribute("id")
     page.evaluate(f"location.hash = '{hidden}'")
     page.wait_for_function("!document.querySelector('table.ledger tr[hidden]')")

@@ -216,6 +216,21 @@ def test_every_field_of_the_map_is_a_link(site: Path) -> None:
         assert all(field.select("a") or not field.text.strip() for field in fields[1:])
 
 
+def test_a_chapter_stands_below_what_it_needs(site: Path) -> None:
+    """Every chapter once, and those that it asks for above it or named beside it."""
+    tree = one(soup(site / "map.html"), "#what-needs-what")
+    items = {one(item, "a")["href"]: item for item in tree.select("li")}
+    assert sorted(items) == sorted(f"{name}.html" for name in CHAPTERS)
+    assert len(tree.select("li")) == len(CHAPTERS)
+    for name in CHAPTERS:
+        item, page = items[f"{name}.html"], soup(site / f"{name}.html")
+        above = [one(outer, "a")["href"] for outer in item.find_parents("li")]
+        beside = [link["href"] for link in one(item, "p").select("a")]
+        asked = next(p for p in page.select("article p") if p.text.startswith("You need"))
+        links = {link["href"] for link in asked.select("a.reference.internal")}
+        assert {link for link in links if link in items} <= {*above, *beside}
+
+
 def test_nothing_heavy_lies_about(site: Path) -> None:
     """No source maps, no script of icons, no MathJax, no page above two and a half megabytes."""
     for path in site.rglob("*"):

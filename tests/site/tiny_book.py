@@ -42,6 +42,9 @@ Its only chapter is [](chapter.md), and this line is its description. {count}`Pl
 
 ```{field-chapters}
 ```
+
+```{field-needs}
+```
 """
 MAP = """
 [[chapter]]
