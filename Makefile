@@ -77,7 +77,7 @@ check: env  ## lint, types and fast unit tests, in less than 30 s
 	$(call clock,end)
 
 # The default seed runs once (nbval), the drawn one once (papermill); the site is made from what
-# is committed, which nbval holds to what the code gives.
+# is committed, which nbval holds to what the code gives, the longest chapter first.
 test: env node  ## everything CI runs
 	$(call clock,start)
 	$(call stage,lint,$(PY) -m ruff check . && $(PY) -m ruff format --check .)
@@ -85,7 +85,7 @@ test: env node  ## everything CI runs
 	$(call stage,notebooks are what their sources give,$(PY) -m tools portable --check)
 	$(call stage,claims and exercises,$(PY) -m tools claims --committed)
 	$(call stage,site,$(PY) -m tools site --committed)
-	$(call stage,nbval: the committed outputs reproduce,$(PY) -m pytest --nbval -q -n 2 --dist loadscope book/*.ipynb)
+	$(call stage,nbval: the committed outputs reproduce,LONGEST="$$($(PY) -m tools timings --longest)" && $(PY) -m pytest --nbval -q -n 2 --dist loadscope --no-loadscope-reorder $$LONGEST)
 	$(call stage,fresh seed: verdicts stay and mutants die,$(PY) -m tools fresh --seed commit --mutants)
 # Three workers for two cores: a browser waits more than it computes. Lighthouse measures time: alone.
 	$(call stage,tests,CHROMIUM_PATH="$$($(PY) -m tools chromium)" && export CHROMIUM_PATH && $(PY) -m pytest -n 3 --dist worksteal -m "not nightly" --ignore tests/site/test_site_lighthouse.py tests)

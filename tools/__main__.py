@@ -30,7 +30,7 @@ COMMANDS = {
     "chromium": "print the path of a usable browser, install one if need be",
     "address": "print the repository's address and reference",
 }
-ALONE = {"address", "chromium", "mutation", "node", "pictures", "timings"}  # without arguments
+ALONE = {"address", "chromium", "mutation", "node", "pictures"}  # without arguments
 APART = {"address", "chromium", "node"}  # these write neither under _build nor under book
 BARE = APART | {"pictures", "timings"}  # these need no sound book
 

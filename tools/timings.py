@@ -1,5 +1,6 @@
 """book/timings.json: CPU seconds of each chapter's last run, rounded up to change seldom."""
 
+import argparse
 import math
 from pathlib import Path
 
@@ -28,8 +29,15 @@ def add_missing(root: Path) -> None:
 
 
 def main(argv: list[str]) -> None:
-    """Write the file from the reports of the last execution."""
+    """Write the file from the reports of the last execution, or name the notebooks by it."""
+    parser = argparse.ArgumentParser(prog="python -m tools timings")
+    parser.add_argument("--longest", action="store_true", help="name notebooks, longest first")
     root = Path.cwd()
+    if parser.parse_args(argv).longest:
+        stored: dict[str, int] = read_derived(root / "book/timings.json", {})
+        names = sorted(book.chapters(root), key=lambda name: -stored.get(name, 999))
+        print(*(f"book/{name}.ipynb" for name in names))
+        return
     seconds = {name: measured(root, name) for name in book.chapters(root)}
     write_json(root / "book/timings.json", seconds)
     print(", ".join(f"{name}: {value} s" for name, value in seconds.items()))

@@ -81,6 +81,18 @@ def test_timings_are_rounded_up(built: Path, monkeypatch: pytest.MonkeyPatch) ->
         timings.main([])
 
 
+def test_the_longest_chapter_is_named_first(
+    built: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Every chapter once; one that was never timed before all others."""
+    monkeypatch.chdir(built)
+    for stored, order in ({"waves": 5, "tides": 9}, "tides waves"), ({"tides": 9}, "waves tides"):
+        files.write_json(built / "book/timings.json", stored)
+        timings.main(["--longest"])
+        names = [Path(name).stem for name in capsys.readouterr().out.split()]
+        assert names == order.split()
+
+
 def test_a_new_chapter_is_timed_and_the_others_stay(built: Path) -> None:
     timings.add_missing(built)
     assert (built / "book/timings.json").read_text() == '{"waves": 5, "tides": 5}'
