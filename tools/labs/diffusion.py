@@ -3,7 +3,7 @@
 The chapter's model with sigma^2 d/n = 1, in blocks of its coordinates: a neuron's components along
 the two signals (S), along the coordinates of the noise patches (N) and outside the data (V). A step
 of the page is two of the chapter's gradient steps, of the same length; the classifier's two are
-of twice the chapter's length and stop at loss 0.01. The four numbers of the chapter run beside.
+of four times the chapter's length and stop at loss 0.01. The four numbers of the chapter run beside.
 """
 
 import torch
@@ -12,7 +12,7 @@ from torch.func import grad
 Tensor = torch.Tensor
 PI = 3.141592653589793
 START, RATE = 0.1, 0.05  # the denoiser's, as in the chapter
-SMALL, PACE = 0.02, 0.04  # the classifier's start and step
+SMALL, PACE = 0.02, 0.08  # the classifier's start and step
 FITTED = 0.01
 
 
@@ -29,6 +29,7 @@ def start(
     first = START * length / torch.sqrt(d)
     L = (torch.tril(Z, -1) + torch.diag(chi)) * torch.sqrt(n / d)
     own = torch.tril(B, -1) + torch.diag(chi_w)
+    order = torch.tril(0 * (C0 @ C0.t()) + 1).sum(1)  # 1 ... 2m
     return {
         "x": x,
         "alpha": alpha,
@@ -43,6 +44,7 @@ def start(
         "CS": SMALL / torch.sqrt(n) * C0,
         "CN": SMALL / torch.sqrt(n) * D0,
         "y": -torch.cos(PI * torch.tril(0 * Z + 1).sum(1)),
+        "j": 1 - 2 * (order > m + 0.5).to(order.dtype),
         "u": torch.stack([0 * n, 0 * n, START * length, START * length]),
         "t": 0 * n,
     }
@@ -73,19 +75,18 @@ def denoise(
     S: Tensor, N: Tensor, V: Tensor, L: Tensor, mu: Tensor, alpha: Tensor, beta: Tensor,
     eta: Tensor, n: Tensor, m: Tensor,
 ) -> dict[str, Tensor]:  # fmt: skip
-    """Two steps of the denoiser."""
+    """A step of the denoiser."""
     half = 0 * L[:2, 0] + 0.5
     p = torch.cat([half, 0 * L[0] + 1 / n])
-    for _ in range(2):
-        Z = alpha * products(S, N, L, mu)
-        G = S @ S.t() + N @ N.t() + V @ V.t()
-        in_Z, in_G, in_l = slopes(Z, G, p, beta, m)
-        inner, own = 2 * in_G, 2 * in_l[:, None]
-        S, N, V = (
-            S - eta * (alpha * mu * in_Z[:2].t() + inner @ S + own * S),
-            N - eta * (alpha * in_Z[2:].t() @ L + inner @ N + own * N),
-            V - eta * (inner @ V + own * V),
-        )
+    Z = alpha * products(S, N, L, mu)
+    G = S @ S.t() + N @ N.t() + V @ V.t()
+    in_Z, in_G, in_l = slopes(Z, G, p, beta, m)
+    inner, own = 2 * in_G, 2 * in_l[:, None]
+    S, N, V = (
+        S - eta * (alpha * mu * in_Z[:2].t() + inner @ S + own * S),
+        N - eta * (alpha * in_Z[2:].t() @ L + inner @ N + own * N),
+        V - eta * (inner @ V + own * V),
+    )
     return {"S": S, "N": N, "V": V}
 
 
@@ -109,36 +110,32 @@ def four_number_loss(
 def foretell(
     u: Tensor, n: Tensor, m: Tensor, mu: Tensor, alpha: Tensor, beta: Tensor, eta: Tensor, t: Tensor
 ) -> dict[str, Tensor]:
-    """Two steps of the four numbers."""
+    """A step of the four numbers."""
     copies = torch.stack([2 * m, n * m, m - 1, 0 * m + 1])
-    for _ in range(2):
-        u = u - eta * grad(four_number_loss)(u, n, m, mu, alpha, beta) / copies
+    u = u - eta * grad(four_number_loss)(u, n, m, mu, alpha, beta) / copies
     return {"u": u, "t": t + 1}
 
 
-def answers(A: Tensor, y: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Products with the sample's signal, the sign of a neuron, and the network's output."""
-    q = A.shape[1]
-    order = torch.tril(0 * (A.t() @ A) + 1).sum(1)  # 1 ... 2m
-    j = torch.where(order < q / 2 + 0.5, 0 * order + 1, 0 * order - 1)
+def answers(A: Tensor, y: Tensor, j: Tensor, m: Tensor) -> tuple[Tensor, Tensor]:
+    """Products with the sample's signal, and the network's output."""
     signal = torch.where((y > 0)[:, None], A[:1], A[1:2])
-    f = ((signal * signal + A[2:] * A[2:]) * j).sum(1) / (q / 2)
-    return signal, j, f
+    f = ((signal * signal + A[2:] * A[2:]) * j).sum(1) / m
+    return signal, f
 
 
 def classify(
-    CS: Tensor, CN: Tensor, L: Tensor, y: Tensor, mu: Tensor, eta_c: Tensor, n: Tensor
-) -> dict[str, Tensor]:
-    """Two steps of the classifier, none once its loss is small."""
-    for _ in range(2):
-        A = products(CS, CN, L, mu)
-        signal, j, f = answers(A, y)
-        go = (torch.nn.functional.softplus(-y * f).mean() > FITTED).to(y.dtype)
-        g = (torch.sigmoid(-y * f) * y)[:, None] * j * 2
-        on, off = (y > 0).to(y.dtype)[:, None], (y < 0).to(y.dtype)[:, None]
-        sums = torch.stack([(g * signal * on).sum(0), (g * signal * off).sum(0)], 1)
-        CS = CS + go * eta_c * mu * sums / n
-        CN = CN + go * eta_c * ((g * A[2:]).t() @ L) / n
+    CS: Tensor, CN: Tensor, L: Tensor, y: Tensor, j: Tensor, mu: Tensor, eta_c: Tensor, n: Tensor,
+    m: Tensor,
+) -> dict[str, Tensor]:  # fmt: skip
+    """A step of the classifier, none once its loss is small."""
+    A = products(CS, CN, L, mu)
+    signal, f = answers(A, y, j, m)
+    go = (torch.nn.functional.softplus(-y * f).mean() > FITTED).to(y.dtype)
+    g = (torch.sigmoid(-y * f) * y)[:, None] * j * 2
+    on, off = (y > 0).to(y.dtype)[:, None], (y < 0).to(y.dtype)[:, None]
+    sums = torch.stack([(g * signal * on).sum(0), (g * signal * off).sum(0)], 1)
+    CS = CS + go * eta_c * mu * sums / n
+    CN = CN + go * eta_c * ((g * A[2:]).t() @ L) / n
     return {"CS": CS, "CN": CN}
 
 
@@ -148,23 +145,23 @@ def size(A: Tensor) -> Tensor:
 
 
 def look(
-    S: Tensor, N: Tensor, CS: Tensor, CN: Tensor, L: Tensor, y: Tensor, u: Tensor, mu: Tensor,
-    x: Tensor, lam: Tensor, n: Tensor, t: Tensor,
+    S: Tensor, N: Tensor, CS: Tensor, CN: Tensor, L: Tensor, y: Tensor, j: Tensor, u: Tensor, mu: Tensor,
+    x: Tensor, lam: Tensor, n: Tensor, m: Tensor, t: Tensor,
 ) -> dict[str, Tensor]:  # fmt: skip
     """What each network knows of signal and noise; the denoiser's ratio beside theory's."""
     A, B = products(S, N, L, mu), products(CS, CN, L, mu)
-    signal, j, f = answers(B, y)
+    signal, f = answers(B, y, j, m)
     own = (y[:, None] * j > 0).to(y.dtype)
     d_signal, d_noise = size(A[:2]), size(A[2:])
     of_class = (j > 0).to(y.dtype)
     first, second = (B[0] * B[0] * of_class).sum(), (B[1] * B[1] * (1 - of_class)).sum()
-    c_signal = torch.sqrt((first + second) / of_class.shape[0])
+    c_signal = torch.sqrt((first + second) / (2 * m))
     c_noise = torch.sqrt((B[2:] * B[2:] * own).sum() / own.sum())
     told_signal, told_noise = torch.abs(u[0]) * mu, torch.abs(u[1]) * torch.sqrt(n)
     parts = torch.sqrt((A * A).mean(1))
     best = torch.sqrt(torch.amax(B * B, dim=1))
     return {
-        "time": 2 * t + 1,
+        "time": t + 1,
         "d_signal": d_signal,
         "d_noise": d_noise,
         "c_signal": c_signal,
@@ -173,7 +170,7 @@ def look(
         "told_noise": told_noise,
         "ratio_d": d_signal / d_noise,
         "ratio_c": c_signal / c_noise,
-        "log_c": torch.log(c_signal / c_noise) / torch.log(1 + 9 * torch.ones_like(x)),
+        "share": c_signal / (c_signal + c_noise),
         "half": x / 2,
         "told_ratio": told_signal / torch.clamp(told_noise, min=1e-30),
         "c": 1 * x,
