@@ -16,37 +16,44 @@ SMALL, PACE = 0.02, 0.08  # the classifier's start and step
 FITTED = 0.01
 
 
-def start(
-    Z: Tensor, chi: Tensor, S0: Tensor, N0: Tensor, B: Tensor, chi_w: Tensor, C0: Tensor, D0: Tensor,
-    n: Tensor, m: Tensor, d: Tensor, snr: Tensor, lam: Tensor,
-) -> dict[str, Tensor]:  # fmt: skip
-    """Noise patches, weights, and what sets the clocks; n SNR^2 = x."""
+def clocks(n: Tensor, m: Tensor, snr: Tensor, lam: Tensor) -> dict[str, Tensor]:
+    """Noise level, length that the weights reach, step sizes; n SNR^2 = x."""
     x = n * snr * snr
     alpha, beta = torch.sqrt(lam / (1 + lam)), torch.sqrt(1 / (1 + lam))
     mean = torch.sqrt(x / 2 + 1)  # length of the mean of all patches
-    root = torch.sqrt(m)
-    length = torch.exp(torch.log(alpha * mean / (3 * root * beta * beta * beta)) / 3)
-    first = START * length / torch.sqrt(d)
-    L = (torch.tril(Z, -1) + torch.diag(chi)) * torch.sqrt(n / d)
-    own = torch.tril(B, -1) + torch.diag(chi_w)
-    order = torch.tril(0 * (C0 @ C0.t()) + 1).sum(1)  # 1 ... 2m
+    length = torch.exp(torch.log(alpha * mean / (3 * torch.sqrt(m) * beta * beta * beta)) / 3)
     return {
         "x": x,
         "alpha": alpha,
         "beta": beta,
         "mu": torch.sqrt(x),
-        "eta": RATE * root / (4 * alpha * beta * mean * length),
+        "first": START * length,
+        "eta": RATE * torch.sqrt(m) / (4 * alpha * beta * mean * length),
         "eta_c": PACE / torch.clamp(x, min=2.0),
+        "loss_c": 0 * n,
+        "t": 0 * n,
+    }
+
+
+def start(
+    Z: Tensor, chi: Tensor, S0: Tensor, N0: Tensor, B: Tensor, chi_w: Tensor, C0: Tensor, D0: Tensor,
+    first: Tensor, n: Tensor, m: Tensor, d: Tensor,
+) -> dict[str, Tensor]:  # fmt: skip
+    """Noise patches, labels, shares, weights, the four numbers."""
+    L = (torch.tril(Z, -1) + torch.diag(chi)) * torch.sqrt(n / d)
+    order = torch.tril(0 * (C0 @ C0.t()) + 1).sum(1)  # 1 ... 2m
+    scale, small = first / torch.sqrt(d), SMALL / torch.sqrt(n)
+    return {
         "L": L,
-        "S": first * S0,
-        "N": first * N0,
-        "V": first * own,
-        "CS": SMALL / torch.sqrt(n) * C0,
-        "CN": SMALL / torch.sqrt(n) * D0,
+        "p": torch.cat([0 * S0[0] + 0.5, 0 * chi + 1 / n]),
+        "S": scale * S0,
+        "N": scale * N0,
+        "V": scale * (torch.tril(B, -1) + torch.diag(chi_w)),
+        "CS": small * C0,
+        "CN": small * D0,
         "y": -torch.cos(PI * torch.tril(0 * Z + 1).sum(1)),
         "j": 1 - 2 * (order > m + 0.5).to(order.dtype),
-        "u": torch.stack([0 * n, 0 * n, START * length, START * length]),
-        "t": 0 * n,
+        "u": torch.stack([0 * n, 0 * n, first, first]),
     }
 
 
@@ -62,22 +69,20 @@ def slopes(
     C, lengths = beta * beta * G, torch.diagonal(G)
     s = Z * Z + beta * beta * lengths
     pZ, ps = p[:, None] * Z, p[:, None] * s
-    pull, P = 4 * beta / torch.sqrt(m), p.sum()
+    pull = 4 * beta / torch.sqrt(m)
     ZZ, sG = pZ.t() @ Z, ps @ G
     in_Z = (4 * Z * sG + 8 * pZ @ (C * G)) / m - pull * p[:, None] * lengths
-    M = ps.t() @ s + 4 * ZZ * C + 2 * P * C * C
-    in_G = (M + 4 * beta * beta * (ZZ + P * C) * G) / m
+    M = ps.t() @ s + 4 * (ZZ + C) * C  # the shares of two patches sum to 2
+    in_G = (M + 4 * (ZZ + 2 * C) * C) / m
     in_lengths = 2 * beta * beta * sG.sum(0) / m - pull * pZ.sum(0)
     return in_Z, in_G, in_lengths
 
 
 def denoise(
-    S: Tensor, N: Tensor, V: Tensor, L: Tensor, mu: Tensor, alpha: Tensor, beta: Tensor,
-    eta: Tensor, n: Tensor, m: Tensor,
+    S: Tensor, N: Tensor, V: Tensor, L: Tensor, p: Tensor, mu: Tensor, alpha: Tensor, beta: Tensor,
+    eta: Tensor, m: Tensor,
 ) -> dict[str, Tensor]:  # fmt: skip
     """A step of the denoiser."""
-    half = 0 * L[:2, 0] + 0.5
-    p = torch.cat([half, 0 * L[0] + 1 / n])
     Z = alpha * products(S, N, L, mu)
     G = S @ S.t() + N @ N.t() + V @ V.t()
     in_Z, in_G, in_l = slopes(Z, G, p, beta, m)
@@ -130,36 +135,30 @@ def classify(
     """A step of the classifier, none once its loss is small."""
     A = products(CS, CN, L, mu)
     signal, f = answers(A, y, j, m)
-    go = (torch.nn.functional.softplus(-y * f).mean() > FITTED).to(y.dtype)
+    loss = torch.nn.functional.softplus(-y * f).mean()
+    go = (loss > FITTED).to(y.dtype)
     g = (torch.sigmoid(-y * f) * y)[:, None] * j * 2
     on, off = (y > 0).to(y.dtype)[:, None], (y < 0).to(y.dtype)[:, None]
     sums = torch.stack([(g * signal * on).sum(0), (g * signal * off).sum(0)], 1)
     CS = CS + go * eta_c * mu * sums / n
     CN = CN + go * eta_c * ((g * A[2:]).t() @ L) / n
-    return {"CS": CS, "CN": CN}
-
-
-def size(A: Tensor) -> Tensor:
-    """Root mean square."""
-    return torch.sqrt((A * A).mean())
+    return {"CS": CS, "CN": CN, "loss_c": loss}
 
 
 def look(
     S: Tensor, N: Tensor, CS: Tensor, CN: Tensor, L: Tensor, y: Tensor, j: Tensor, u: Tensor, mu: Tensor,
     x: Tensor, lam: Tensor, n: Tensor, m: Tensor, t: Tensor,
+    loss_c: Tensor,
 ) -> dict[str, Tensor]:  # fmt: skip
     """What each network knows of signal and noise; the denoiser's ratio beside theory's."""
     A, B = products(S, N, L, mu), products(CS, CN, L, mu)
-    signal, f = answers(B, y, j, m)
-    own = (y[:, None] * j > 0).to(y.dtype)
-    d_signal, d_noise = size(A[:2]), size(A[2:])
-    of_class = (j > 0).to(y.dtype)
-    first, second = (B[0] * B[0] * of_class).sum(), (B[1] * B[1] * (1 - of_class)).sum()
-    c_signal = torch.sqrt((first + second) / (2 * m))
-    c_noise = torch.sqrt((B[2:] * B[2:] * own).sum() / own.sum())
+    own = (torch.cat([j[:1], j[-1:], y])[:, None] * j > 0).to(y.dtype)  # patches of a neuron's class
+    known, learned = A * A, B * B * own
+    d_signal, d_noise = torch.sqrt(known[:2].mean()), torch.sqrt(known[2:].mean())
+    c_signal = torch.sqrt(learned[:2].sum() / (2 * m))
+    c_noise = torch.sqrt(learned[2:].sum() / (n * m))
     told_signal, told_noise = torch.abs(u[0]) * mu, torch.abs(u[1]) * torch.sqrt(n)
-    parts = torch.sqrt((A * A).mean(1))
-    best = torch.sqrt(torch.amax(B * B, dim=1))
+    parts, best = torch.sqrt(known.mean(1)), torch.sqrt(learned.mean(1))
     return {
         "time": t + 1,
         "d_signal": d_signal,
@@ -175,7 +174,7 @@ def look(
         "told_ratio": told_signal / torch.clamp(told_noise, min=1e-30),
         "c": 1 * x,
         "strongest": lam * torch.clamp(x / 2, min=1.0),
-        "loss_c": torch.nn.functional.softplus(-y * f).mean(),
+        "loss_c": 1 * loss_c,
         "d_parts": parts / parts.amax(),
         "c_parts": best / best.amax(),
     }
