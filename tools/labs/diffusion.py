@@ -153,12 +153,10 @@ def look(
     """What each network knows of signal and noise; the denoiser's ratio beside theory's."""
     A, B = products(S, N, L, mu), products(CS, CN, L, mu)
     own = (torch.cat([j[:1], j[-1:], y])[:, None] * j > 0).to(y.dtype)  # patches of a neuron's class
-    known, learned = A * A, B * B * own
+    known, learned = (A * A).mean(1), (B * B * own).sum(1) / m
     d_signal, d_noise = torch.sqrt(known[:2].mean()), torch.sqrt(known[2:].mean())
-    c_signal = torch.sqrt(learned[:2].sum() / (2 * m))
-    c_noise = torch.sqrt(learned[2:].sum() / (n * m))
+    c_signal, c_noise = torch.sqrt(learned[:2].mean()), torch.sqrt(learned[2:].mean())
     told_signal, told_noise = torch.abs(u[0]) * mu, torch.abs(u[1]) * torch.sqrt(n)
-    parts, best = torch.sqrt(known.mean(1)), torch.sqrt(learned.mean(1))
     return {
         "time": t + 1,
         "d_signal": d_signal,
@@ -175,6 +173,6 @@ def look(
         "c": 1 * x,
         "strongest": lam * torch.clamp(x / 2, min=1.0),
         "loss_c": 1 * loss_c,
-        "d_parts": parts / parts.amax(),
-        "c_parts": best / best.amax(),
+        "d_parts": torch.sqrt(known),
+        "c_parts": torch.sqrt(learned),
     }
