@@ -3,7 +3,7 @@
 The chapter's model with sigma^2 d/n = 1, in blocks of its coordinates: a neuron's components along
 the two signals (S), along the coordinates of the noise patches (N) and outside the data (V). A step
 of the page is two of the chapter's gradient steps, of the same length; the classifier's two are
-of four times the chapter's length and stop at loss 0.01. The four numbers of the chapter run beside.
+of four times the chapter's length and stop at loss 0.01. The chapter's four numbers run beside.
 """
 
 import torch
@@ -36,8 +36,8 @@ def clocks(n: Tensor, m: Tensor, snr: Tensor, lam: Tensor) -> dict[str, Tensor]:
 
 
 def start(
-    Z: Tensor, chi: Tensor, S0: Tensor, N0: Tensor, B: Tensor, chi_w: Tensor, C0: Tensor, D0: Tensor,
-    first: Tensor, n: Tensor, m: Tensor, d: Tensor,
+    Z: Tensor, chi: Tensor, S0: Tensor, N0: Tensor, B: Tensor, chi_w: Tensor, C0: Tensor,
+    D0: Tensor, first: Tensor, n: Tensor, m: Tensor, d: Tensor,
 ) -> dict[str, Tensor]:  # fmt: skip
     """Noise patches, labels, shares, weights, the four numbers."""
     L = (torch.tril(Z, -1) + torch.diag(chi)) * torch.sqrt(n / d)
@@ -146,13 +146,13 @@ def classify(
 
 
 def look(
-    S: Tensor, N: Tensor, CS: Tensor, CN: Tensor, L: Tensor, y: Tensor, j: Tensor, u: Tensor, mu: Tensor,
-    x: Tensor, lam: Tensor, n: Tensor, m: Tensor, t: Tensor,
-    loss_c: Tensor,
+    S: Tensor, N: Tensor, CS: Tensor, CN: Tensor, L: Tensor, y: Tensor, j: Tensor, u: Tensor,
+    mu: Tensor, x: Tensor, lam: Tensor, n: Tensor, m: Tensor, t: Tensor, loss_c: Tensor,
 ) -> dict[str, Tensor]:  # fmt: skip
     """What each network knows of signal and noise; the denoiser's ratio beside theory's."""
     A, B = products(S, N, L, mu), products(CS, CN, L, mu)
-    own = (torch.cat([j[:1], j[-1:], y])[:, None] * j > 0).to(y.dtype)  # patches of a neuron's class
+    of = torch.cat([j[:1], j[-1:], y])  # the class of a patch
+    own = (of[:, None] * j > 0).to(y.dtype)
     known, learned = (A * A).mean(1), (B * B * own).sum(1) / m
     d_signal, d_noise = torch.sqrt(known[:2].mean()), torch.sqrt(known[2:].mean())
     c_signal, c_noise = torch.sqrt(learned[:2].mean()), torch.sqrt(learned[2:].mean())
