@@ -359,6 +359,27 @@ def of_patterns(text: str, v: Values) -> None:
         assert max(abs(v["accuracy"] - 0.5), abs(v["accuracy_drawn"] - 0.5)) < 0.15
 
 
+def of_two_networks(text: str, v: Values) -> None:
+    """Where the denoiser stands, by which theory, and what the classifier has taken."""
+    short, weak = v["steps"] < 150, v["strongest"] < 0.06
+    more, less = v["ratio_d"] > 1.05 * v["half"], v["ratio_d"] < 0.95 * v["half"]
+    assert ("still on its way" in text) == short
+    assert ("weak beside" in text) == (weak and not short)
+    if weak and not short:
+        assert v["ratio_d"] == pytest.approx(v["half"], rel=0.06)
+    if not short and not weak:
+        assert ("more than" in text, "less than" in text) == (more, less)
+        if more or less:
+            assert v["ratio_d"] == pytest.approx(v["told_ratio"], rel=0.05)
+    unfitted = v["loss_c"] > 0.02
+    assert ("not fitted its labels" in text) == unfitted
+    if not unfitted:
+        assert ("taken the signal" in text) == (v["ratio_c"] > 5)
+        assert ("taken the backgrounds" in text) == (v["ratio_c"] < 0.2)
+        if "knows both" in text:
+            assert 0.3 < v["c"] < 20
+
+
 def of_virtual_changes(text: str, v: Values) -> None:
     """How far apart, why, and what was learned."""
     assert v["apart"] == pytest.approx(v["gap"] * v["actual"], rel=1e-9)
@@ -383,6 +404,7 @@ def of_virtual_changes(text: str, v: Values) -> None:
         ("kernel_vs_features", of_kernels),
         ("sparse_coding", of_good_sets),
         ("emergence", of_patterns), ("virtual_covariance", of_virtual_changes),
+        ("diffusion", of_two_networks),
     ],
 )  # fmt: skip
 def test_the_sentence_is_true_of_the_run(
@@ -402,6 +424,8 @@ def test_the_sentence_is_true_of_the_run(
 
 
 OUTCOMES = {
+    "diffusion": ["taken the signal", "taken the backgrounds", "knows both", "weak beside",
+                  "less than"],
     "emergence": ["have gathered", "Without structure", "lean towards", "have gathered",
                   "content and silent"],
     "adam_vs_gd": ["errs on 0", "errs on 100", "errs on 100", "errs on 0", "errs on 0",
@@ -483,6 +507,10 @@ def right(name: str, v: Values) -> str:
     if name == "emergence":
         single = "to a single one" if v["peak"] > 0.8 else ""
         return single or ("to the sum" if v["along"] > 0.8 else "nowhere")
+    if name == "diffusion":
+        if v["ratio_c"] > 5 * v["ratio_d"] and v["ratio_d"] < 10:
+            return "the denoiser a few times, the"
+        return "both a few" if v["ratio_c"] < 10 else "both far more"
     if name == "virtual_covariance":
         g = v["gap"]
         return "little to do" if g > 0.5 else "a quarter or so" if g > 0.1 else "less than one part"
@@ -521,6 +549,8 @@ def of_the_verdict(name: str, text: str, v: Values) -> None:
         assert ("goes on leading" in text) == (v["tickets"] > 0.5)
     if name == "emergence":
         assert ("all of them alike" in text) == (v["along"] > 0.8)
+    if name == "diffusion":
+        assert ("leaves the other behind" in text) == (v["ratio_c"] > 5 * v["ratio_d"])
     if name == "virtual_covariance":
         assert ("comes past the matrix" in text) == (v["skip"] > 0)
         assert ("only squares differ" in text) == (v["skip"] == 0 and v["gap"] <= 0.1)
