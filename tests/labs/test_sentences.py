@@ -500,7 +500,7 @@ def right(name: str, v: Values) -> str:
         return "little to do" if g > 0.5 else "a quarter or so" if g > 0.1 else "less than one part"
     if name == "nonparametric_in_context":
         n = v["steps_near_one"]
-        return "more than 60" if n > 60 else "15 to 60" if n > 15 else "hardly any"
+        return "more than 40" if n > 40 else "15 to 40" if n > 15 else "hardly any"
     if name == "transformer_overfitting":
         if v["on_signal"] > 0.5:
             return "at the signal"
