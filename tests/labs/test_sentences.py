@@ -393,6 +393,15 @@ def of_virtual_changes(text: str, v: Values) -> None:
     assert ("Little is learned" in text) == (v["loss"] > 0.6)
 
 
+def of_tasks(text: str, v: Values) -> None:
+    """What is known, and what the prompt makes of it."""
+    assert v["loss"] == pytest.approx(2 - v["first"] - v["second"], abs=1e-9)
+    assert ("both features are known" in text) == (v["least"] > 0.9)
+    assert ("beside a saddle" in text) == (v["best"] > 0.8 and v["least"] < 0.2)
+    assert f"prompt of {round(v['L'])} examples" in text
+    assert -1e-9 < v["left"] <= v["error"] + 1e-9
+
+
 @pytest.mark.parametrize(
     ("name", "holds"),
     [
@@ -405,6 +414,7 @@ def of_virtual_changes(text: str, v: Values) -> None:
         ("sparse_coding", of_good_sets),
         ("emergence", of_patterns), ("virtual_covariance", of_virtual_changes),
         ("diffusion", of_two_networks),
+        ("nonparametric_in_context", of_tasks),
     ],
 )  # fmt: skip
 def test_the_sentence_is_true_of_the_run(
@@ -455,6 +465,8 @@ OUTCOMES = {
                       "fewer than the best linear", "no neuron is surely good"],
     "virtual_covariance": ["What is left are squares", "the actual ones are the larger",
                            "past the matrix", "past the matrix"],
+    "nonparametric_in_context": ["both features are known", "beside a saddle",
+                                 "both features are known", "both features are known"],
 }  # fmt: skip
 
 
@@ -514,6 +526,9 @@ def right(name: str, v: Values) -> str:
     if name == "virtual_covariance":
         g = v["gap"]
         return "little to do" if g > 0.5 else "a quarter or so" if g > 0.1 else "less than one part"
+    if name == "nonparametric_in_context":
+        n = v["steps_near_one"]
+        return "more than 40" if n > 40 else "15 to 40" if n > 15 else "hardly any"
     if name == "transformer_overfitting":
         if v["on_signal"] > 0.5:
             return "at the signal"
@@ -554,6 +569,10 @@ def of_the_verdict(name: str, text: str, v: Values) -> None:
     if name == "virtual_covariance":
         assert ("comes past the matrix" in text) == (v["skip"] > 0)
         assert ("only squares differ" in text) == (v["skip"] == 0 and v["gap"] <= 0.1)
+    if name == "nonparametric_in_context":
+        slow = v["steps_near_one"] > 15
+        assert ("which the run has left" in text) == (slow and v["least"] > 0.8)
+        assert ("almost together" in text) == (not slow and v["least"] >= 0.8)
     if name == "transformer_overfitting":
         assert ("is shorter" in text) == (v["on_signal"] > 0.5)
     if name == "staircase":
@@ -587,6 +606,8 @@ def of_a_moment(name: str, text: str, v: Values) -> None:
         assert ("random direction" in text) == (v["along"] < 2 * v["random"])
     elif name == "virtual_covariance":
         assert ("have grown most" in text) == (v["lead"] > 0)
+    elif name == "nonparametric_in_context":
+        assert v["error"] >= v["left"] - 1e-9
     elif name == "transformer_overfitting":
         assert ("look at the signal" in text) == (v["first"] > 0.9)
         assert ("look at one noise" in text) == (v["first_noise"] > 0.9)
@@ -620,7 +641,7 @@ ASKED = (
     "benign_overfitting", "decomposition", "staircase", "giant_step", "second_layer",
     "label_noise", "adam_vs_gd", "sharpness_aware", "label_noise_gd", "kernel_vs_features",
     "sparse_coding", "transformer_overfitting", "emergence",
-    "virtual_covariance",
+    "virtual_covariance", "nonparametric_in_context",
 )  # fmt: skip
 
 

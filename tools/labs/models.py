@@ -13,6 +13,7 @@ from . import (
     attention_head,
     batches,
     climb,
+    context,
     coordinates,
     diffusion,
     emergence,
@@ -358,6 +359,24 @@ MODELS = {
         fixtures=(
             {"seed": 7, "steps": 40, "n": 30, "m": 9, "size": 0.5, "rate": 0.3, "skip": 0},
             {"seed": 8, "steps": 20, "n": 11, "m": 14, "size": 1, "rate": 3, "skip": 0.7},
+        ),
+    ),
+    "context": Model(
+        sizes={"n": {"L": 1}, "h": {"m": 1}, "8": {"1": 8}, "2": {"1": 2}, "4": {"1": 4}},
+        draws={
+            "X": {"law": "normal", "shape": ["n", "8"]},
+            "Z": {"law": "normal", "shape": ["h", "2"]},
+            "V": {"law": "normal", "shape": ["h", "8"]},
+            "U": {"law": "uniform", "shape": ["h"]},
+        },
+        state={"a": "h 2", "w": "h 8", "b": "h", "T": "4 8", "A": "4 2"},
+        init=(context.start,),
+        step=(context.learn,),
+        measure=(context.look,),
+        trace={"n": 17, "h": 7},
+        fixtures=(
+            {"seed": 7, "steps": 40, "m": 12, "nu": 1.5, "rate": 0.05, "L": 30, "angle": 30},
+            {"seed": 8, "steps": 60, "m": 9, "nu": 2, "rate": 0.1, "L": 11, "angle": 70},
         ),
     ),
 }  # fmt: skip
