@@ -128,7 +128,7 @@ def predict(
 def look(
     W_Q: Tensor, W_K: Tensor, W_O: Tensor, X: Tensor, Y: Tensor, Q: Tensor, y: Tensor, X1: Tensor,
     Q1: Tensor, U: Tensor, z: Tensor, share: Tensor, told: Tensor, found: Tensor, b: Tensor,
-    start: Tensor, steps: Tensor, rate: Tensor,
+    start: Tensor, steps: Tensor, ahead: Tensor, rate: Tensor,
 ) -> dict[str, Tensor]:  # fmt: skip
     """Overlaps, where new queries look, and how many are answered wrongly.
 
@@ -156,5 +156,7 @@ def look(
         "strength": strength(W_Q, W_K, b),
         "doubled": 1 * found,
         "foretold": 1 * told,
+        "wrong": -ahead,
+        "tilt": torch.abs(ahead),
         "reach": rate * steps * 2 * omega / torch.pi,
     }
