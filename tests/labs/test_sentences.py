@@ -380,6 +380,20 @@ def of_two_networks(text: str, v: Values) -> None:
             assert 0.3 < v["c"] < 20
 
 
+def of_prompts(text: str, v: Values) -> None:
+    """What attention compares, when it began to, and what the two equations say."""
+    told = [words in text for words in ("has learned what agrees", "that disagree", "leans to",
+                                        "hardly tells")]  # fmt: skip
+    a = v["agree"]
+    assert told == [a > 0.9, a < 0.1, 0.6 < a <= 0.9, 0.1 <= a <= 0.6]
+    assert 0 <= v["error"] <= 1
+    assert ("had doubled" in text) == (v["doubled"] > 0)
+    assert ("two equations say" in text) == (v["foretold"] > 0)
+    assert ("beyond λ = −1" in text) == (v["ahead"] < -1)
+    assert v["doubled"] <= v["steps"]
+    assert v["foretold"] <= v["steps"]
+
+
 def of_virtual_changes(text: str, v: Values) -> None:
     """How far apart, why, and what was learned."""
     assert v["apart"] == pytest.approx(v["gap"] * v["actual"], rel=1e-9)
@@ -415,6 +429,7 @@ def of_tasks(text: str, v: Values) -> None:
         ("emergence", of_patterns), ("virtual_covariance", of_virtual_changes),
         ("diffusion", of_two_networks),
         ("nonparametric_in_context", of_tasks),
+        ("in_context", of_prompts),
     ],
 )  # fmt: skip
 def test_the_sentence_is_true_of_the_run(
@@ -436,6 +451,8 @@ def test_the_sentence_is_true_of_the_run(
 OUTCOMES = {
     "diffusion": ["taken the signal", "taken the backgrounds", "knows both", "weak beside",
                   "less than"],
+    "in_context": ["has learned what agrees", "has learned what agrees", "has learned what agrees",
+                   "hardly tells", "hardly tells"],
     "emergence": ["have gathered", "Without structure", "lean towards", "have gathered",
                   "content and silent"],
     "adam_vs_gd": ["errs on 0", "errs on 100", "errs on 100", "errs on 0", "errs on 0",
@@ -533,6 +550,10 @@ def right(name: str, v: Values) -> str:
         if v["on_signal"] > 0.5:
             return "at the signal"
         return "at one noise" if v["on_noise"] > 0.5 else "at all tokens"
+    if name == "in_context":
+        if v["alpha"] > 2 * v["start"]:
+            return "the concept"
+        return "the semantics" if v["beta_Q"] > 2 * v["start"] else "neither"
     if name == "second_layer":
         return "H₂(x₂)" if v["s2"] > 0.5 else "x₁x₂" if v["s3"] > 0.5 else "nothing"
     return "yes" if v["across"] > 2.5 * v["random"] else "no, one"
@@ -566,6 +587,8 @@ def of_the_verdict(name: str, text: str, v: Values) -> None:
         assert ("all of them alike" in text) == (v["along"] > 0.8)
     if name == "diffusion":
         assert ("leaves the other behind" in text) == (v["ratio_c"] > 5 * v["ratio_d"])
+    if name == "in_context":
+        assert ("drops out" in text) == (v["beta_Q"] > 2 * v["start"])
     if name == "virtual_covariance":
         assert ("comes past the matrix" in text) == (v["skip"] > 0)
         assert ("only squares differ" in text) == (v["skip"] == 0 and v["gap"] <= 0.1)
@@ -604,6 +627,10 @@ def of_a_moment(name: str, text: str, v: Values) -> None:
         assert ("both gradient steps" in text) == (v["step"] == 2)
         assert ("only the readout" in text) == (v["step"] > 2)
         assert ("random direction" in text) == (v["along"] < 2 * v["random"])
+    elif name == "in_context":
+        if v["step"] > 0:
+            assert ("looks at the good" in text) == (v["good"] > 0.9)
+            assert ("looks at the bad" in text) == (v["good"] < 0.1)
     elif name == "virtual_covariance":
         assert ("have grown most" in text) == (v["lead"] > 0)
     elif name == "nonparametric_in_context":
@@ -641,7 +668,7 @@ ASKED = (
     "benign_overfitting", "decomposition", "staircase", "giant_step", "second_layer",
     "label_noise", "adam_vs_gd", "sharpness_aware", "label_noise_gd", "kernel_vs_features",
     "sparse_coding", "transformer_overfitting", "emergence",
-    "virtual_covariance", "nonparametric_in_context",
+    "virtual_covariance", "nonparametric_in_context", "in_context",
 )  # fmt: skip
 
 
