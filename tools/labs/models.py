@@ -13,6 +13,7 @@ from . import (
     attention_head,
     batches,
     climb,
+    contrastive,
     coordinates,
     emergence,
     fresh_flips,
@@ -333,6 +334,33 @@ MODELS = {
         fixtures=(
             {"seed": 7, "steps": 40, "n": 30, "m": 9, "size": 0.5, "rate": 0.3, "skip": 0},
             {"seed": 8, "steps": 20, "n": 11, "m": 14, "size": 1, "rate": 3, "skip": 0.7},
+        ),
+    ),
+    "contrastive": Model(
+        sizes={"n": {"n": 1}, "k": {"n": 1, "1": 1}, "h": {"m": 1}},
+        draws={
+            "U": {"law": "uniform", "shape": ["n"]},
+        } | {
+            name + use: spec
+            for use in ("", "2")
+            for name, spec in {
+                "Z": {"law": "lower", "shape": ["n", "n"]},
+                "chi": {"law": "chi", "shape": ["n"], "df": {"d": 1, "1": -1}},
+                "g": {"law": "normal", "shape": ["n"]},
+                "V": {"law": "normal", "shape": ["h", "k"]},
+            }.items()
+        },
+        state={"y": "n", "X": "n k", "X2": "n k", "W1": "h k", "W": "h k", "B": "h k",
+               "la1": "h", "la": "h", "lc": "h", "lb1": "h n", "lb": "h n", "le": "h n"},
+        init=(contrastive.start,),
+        step=(contrastive.learn, contrastive.law),
+        measure=(contrastive.look,),
+        trace={"n": 11, "k": 12, "h": 5},
+        fixtures=(
+            {"seed": 7, "steps": 60, "n": 12, "m": 6, "d": 1e10, "snr": 0.5, "ratio": 8,
+             "s": 0.01},
+            {"seed": 8, "steps": 40, "n": 20, "m": 4, "d": 300, "snr": 2, "ratio": 1.5,
+             "s": 0.1},
         ),
     ),
 }  # fmt: skip
