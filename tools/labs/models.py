@@ -337,25 +337,25 @@ MODELS = {
         ),
     ),
     "contrastive": Model(
-        sizes={"n": {"n": 1}, "k": {"n": 1, "1": 1}, "h": {"m": 1}},
+        sizes={"q": {"n": 1}, "k": {"n": 1, "1": 1}, "h": {"m": 1}},
         draws={
-            "U": {"law": "uniform", "shape": ["n"]},
+            "U": {"law": "uniform", "shape": ["q"]},
         } | {
             name + use: spec
             for use in ("", "2")
             for name, spec in {
-                "Z": {"law": "lower", "shape": ["n", "n"]},
-                "chi": {"law": "chi", "shape": ["n"], "df": {"d": 1, "1": -1}},
-                "g": {"law": "normal", "shape": ["n"]},
+                "Z": {"law": "lower", "shape": ["q", "q"]},
+                "chi": {"law": "chi", "shape": ["q"], "df": {"d": 1, "1": -1}},
+                "g": {"law": "normal", "shape": ["q"]},
                 "V": {"law": "normal", "shape": ["h", "k"]},
             }.items()
         },
-        state={"y": "n", "X": "n k", "X2": "n k", "W1": "h k", "W": "h k", "B": "h k",
-               "la1": "h", "la": "h", "lc": "h", "lb1": "h n", "lb": "h n", "le": "h n"},
+        state={"y": "q", "X": "q k", "X2": "q k", "W1": "h k", "W": "h k", "B": "h k",
+               "la1": "h", "la": "h", "lc": "h", "lb1": "h q", "lb": "h q", "le": "h q"},
         init=(contrastive.start,),
         step=(contrastive.learn, contrastive.law),
         measure=(contrastive.look,),
-        trace={"n": 11, "k": 12, "h": 5},
+        trace={"q": 11, "k": 12, "h": 5},
         fixtures=(
             {"seed": 7, "steps": 60, "n": 12, "m": 6, "d": 1e10, "snr": 0.5, "ratio": 8,
              "s": 0.01},
