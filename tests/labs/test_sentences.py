@@ -372,6 +372,23 @@ def of_virtual_changes(text: str, v: Values) -> None:
     assert ("Little is learned" in text) == (v["loss"] > 0.6)
 
 
+def of_a_race(text: str, v: Values) -> None:
+    """Who is ahead, with captions and alone, and where the switch is."""
+    for tail, who in (("", "With captions"), ("1", "Alone,")):
+        young, ahead = v[f"big{tail}"] < 0.5, v[f"share{tail}"] > 0.5
+        assert (f"{who} neither signal" in text) == young
+        assert (f"{who} the signal is ahead" in text) == (ahead and not young)
+        assert (f"{who} the noise is ahead" in text) == (not ahead and not young)
+        assert ahead == (v[f"signal{tail}"] > v[f"noise{tail}"])
+    assert v["race"] == pytest.approx(v["snr"] * v["ratio"] / 2)
+    near = 0.8 < v["race"] < 1.25 and v["s"] <= 0.03
+    assert ("This start is not small" in text) == (v["s"] > 0.03)
+    assert ("near the switch" in text) == near
+    # a small start and a race number away from one decide
+    decided = v["s"] < 1e-4 and v["big"] > 0.5 and not 0.6 < v["race"] < 1.7
+    assert not decided or (v["share"] > 0.5) == (v["race"] > 1)
+
+
 @pytest.mark.parametrize(
     ("name", "holds"),
     [
@@ -383,6 +400,7 @@ def of_virtual_changes(text: str, v: Values) -> None:
         ("kernel_vs_features", of_kernels),
         ("sparse_coding", of_good_sets),
         ("emergence", of_patterns), ("virtual_covariance", of_virtual_changes),
+        ("contrastive", of_a_race),
     ],
 )  # fmt: skip
 def test_the_sentence_is_true_of_the_run(
@@ -431,6 +449,8 @@ OUTCOMES = {
                       "fewer than the best linear", "no neuron is surely good"],
     "virtual_covariance": ["What is left are squares", "the actual ones are the larger",
                            "past the matrix", "past the matrix"],
+    "contrastive": ["With captions the signal is ahead", "With captions the noise is ahead",
+                    "near the switch", "Alone, the signal is ahead", "This start is not small"],
 }  # fmt: skip
 
 
@@ -486,6 +506,9 @@ def right(name: str, v: Values) -> str:
     if name == "virtual_covariance":
         g = v["gap"]
         return "little to do" if g > 0.5 else "a quarter or so" if g > 0.1 else "less than one part"
+    if name == "contrastive":
+        first = "in both" if v["share1"] > 0.5 else "only in the one"
+        return first if v["share"] > 0.5 else "in neither"
     if name == "transformer_overfitting":
         if v["on_signal"] > 0.5:
             return "at the signal"
@@ -524,6 +547,8 @@ def of_the_verdict(name: str, text: str, v: Values) -> None:
     if name == "virtual_covariance":
         assert ("comes past the matrix" in text) == (v["skip"] > 0)
         assert ("only squares differ" in text) == (v["skip"] == 0 and v["gap"] <= 0.1)
+    if name == "contrastive":
+        assert ("times that of the noise" in text) == (v["share"] > 0.5 and v["share1"] <= 0.5)
     if name == "transformer_overfitting":
         assert ("is shorter" in text) == (v["on_signal"] > 0.5)
     if name == "staircase":
@@ -557,6 +582,9 @@ def of_a_moment(name: str, text: str, v: Values) -> None:
         assert ("random direction" in text) == (v["along"] < 2 * v["random"])
     elif name == "virtual_covariance":
         assert ("have grown most" in text) == (v["lead"] > 0)
+    elif name == "contrastive":
+        assert ("noise is ahead in every" in text) == (v["leads"] == 0)
+        assert v["leads"] == 0 or f"in {round(v['leads'])} of" in text
     elif name == "transformer_overfitting":
         assert ("look at the signal" in text) == (v["first"] > 0.9)
         assert ("look at one noise" in text) == (v["first_noise"] > 0.9)
@@ -590,7 +618,7 @@ ASKED = (
     "benign_overfitting", "decomposition", "staircase", "giant_step", "second_layer",
     "label_noise", "adam_vs_gd", "sharpness_aware", "label_noise_gd", "kernel_vs_features",
     "sparse_coding", "transformer_overfitting", "emergence",
-    "virtual_covariance",
+    "virtual_covariance", "contrastive",
 )  # fmt: skip
 
 
