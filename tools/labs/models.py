@@ -64,6 +64,12 @@ SAMPLES: dict[str, dict[str, Any]] = {  # data and start of the labs on signal a
     "B": {"law": "lower", "shape": ["r", "r"]},
     "chi_w": {"law": "chi", "shape": ["r"], "df": {"d": 1, "n": -1, "1": -1}},
 }
+MODALITY: dict[str, dict[str, Any]] = {
+    "Z": {"law": "lower", "shape": ["q", "q"]},
+    "chi": {"law": "chi", "shape": ["q"], "df": {"d": 1, "1": -1}},
+    "g": {"law": "normal", "shape": ["q"]},
+    "V": {"law": "normal", "shape": ["h", "k"]},
+}
 ANEW = {"R": {"law": "uniform", "shape": ["n"], "anew": True}}  # a uniform a sample and step
 FRESH: dict[str, dict[str, Any]] = {"E": {"law": "normal", "shape": ["t", "w"]}, **ANEW}
 SIZES: dict[str, Form] = {
@@ -338,17 +344,8 @@ MODELS = {
     ),
     "contrastive": Model(
         sizes={"q": {"n": 1}, "k": {"n": 1, "1": 1}, "h": {"m": 1}},
-        draws={
-            "U": {"law": "uniform", "shape": ["q"]},
-        } | {
-            name + use: spec
-            for use in ("", "2")
-            for name, spec in {
-                "Z": {"law": "lower", "shape": ["q", "q"]},
-                "chi": {"law": "chi", "shape": ["q"], "df": {"d": 1, "1": -1}},
-                "g": {"law": "normal", "shape": ["q"]},
-                "V": {"law": "normal", "shape": ["h", "k"]},
-            }.items()
+        draws={"U": {"law": "uniform", "shape": ["q"]}} | {
+            name + use: spec for use in ("", "2") for name, spec in MODALITY.items()
         },
         state={"y": "q", "X": "q k", "X2": "q k", "W1": "h k", "W": "h k", "B": "h k",
                "la1": "h", "la": "h", "lc": "h", "lb1": "h q", "lb": "h q", "le": "h q"},
