@@ -81,9 +81,9 @@ def test_a_run_is_the_chapters(chapter: dict[str, Any], params: Params) -> None:
             stop = int(small.sum()) if not small.all() else t
             for law, what in zip(laws, ("signal", "noise"), strict=True):
                 assert apart(law[stop], seen[f"law_{what}{tail}"]) < 1e-8
-        assert seen["race"] == pytest.approx(params["snr"] * params["ratio"] / 2)
-        assert seen["race1"] == pytest.approx(params["snr"] / 2)
-        assert seen["critical"] == pytest.approx(2 / params["snr"])
+        assert float(run["env"]["race"]) == pytest.approx(params["snr"] * params["ratio"] / 2)
+        assert float(run["env"]["race1"]) == pytest.approx(params["snr"] / 2)
+        assert float(run["env"]["critical"]) == pytest.approx(2 / params["snr"])
 
 
 def test_the_push_is_the_gradient(chapter: dict[str, Any]) -> None:

@@ -33,6 +33,7 @@ def start(
         "W1": 1 * W, "W": W, "B": B,
         "la1": length * W[:, 0], "lb1": 1 * b,
         "la": length * W[:, 0], "lc": ratio * length * B[:, 0], "lb": b, "le": c,
+        "race": snr * ratio / 2, "race1": snr / 2, "critical": 2 / snr,
     }  # fmt: skip
 
 
@@ -110,7 +111,7 @@ def law(
 
 def look(
     W1: Tensor, W: Tensor, X: Tensor, y: Tensor, length: Tensor, la1: Tensor, lb1: Tensor,
-    la: Tensor, lb: Tensor, snr: Tensor, ratio: Tensor,
+    la: Tensor, lb: Tensor,
 ) -> dict[str, Tensor]:  # fmt: skip
     """Sizes of signal and noise with one modality and with two; per neuron with two."""
     b1, b = torch.relu(W1 @ X.t()), torch.relu(W @ X.t())
@@ -132,7 +133,4 @@ def look(
         "a": torch.abs(length * W[:, 0]),
         "b": b.amax(1),
         "leads": (torch.abs(length * W[:, 0]) > b.amax(1)).to(b.dtype).sum(),
-        "race": snr * ratio / 2,
-        "race1": snr / 2,
-        "critical": 2 / snr,
     }
