@@ -460,8 +460,7 @@ def test_the_time_of_a_run_does_not_cover_what_is_said_of_its_moment(page: Any, 
     "name",
     ["benign_overfitting", "decomposition", "staircase", "label_noise", "adam_vs_gd",
      "sharpness_aware", "label_noise_gd", "sparse_coding", "emergence",
-     "virtual_covariance", "diffusion",
-     "nonparametric_in_context"],
+     "virtual_covariance", "diffusion", "nonparametric_in_context", "contrastive"],
 )  # fmt: skip
 def test_the_scrubber_shows_the_records_of_its_moment(page: Any, site: Path, name: str) -> None:
     page.goto(f"file://{site}/{name}.html")

@@ -39,7 +39,7 @@ GIANT: list[Params] = [
 ]  # fmt: skip
 THRESHOLDS = {"ratio", "kappa", "c", "snr"}
 # held by test_coordinates, test_emergence, test_fresh_flips, test_kernel_vs_features
-ELSEWHERE = {"grown", "votes", "throw", "reached", "samples", "tilt"}
+ELSEWHERE = {"grown", "votes", "throw", "reached", "samples", "tilt", "race", "race1", "critical"}
 
 
 def random_arrays(params: Params) -> dict[str, np.ndarray]:

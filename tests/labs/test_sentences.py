@@ -416,6 +416,23 @@ def of_tasks(text: str, v: Values) -> None:
     assert -1e-9 < v["left"] <= v["error"] + 1e-9
 
 
+def of_a_race(text: str, v: Values) -> None:
+    """Who is ahead, with captions and alone, and where the switch is."""
+    for tail, who in (("", "With captions"), ("1", "Alone,")):
+        young, ahead = v[f"big{tail}"] < 0.5, v[f"share{tail}"] > 0.5
+        assert (f"{who} neither signal" in text) == young
+        assert (f"{who} the signal is ahead" in text) == (ahead and not young)
+        assert (f"{who} the noise is ahead" in text) == (not ahead and not young)
+        assert ahead == (v[f"signal{tail}"] > v[f"noise{tail}"])
+    assert v["race"] == pytest.approx(v["snr"] * v["ratio"] / 2)
+    near = 0.8 < v["race"] < 1.25 and v["s"] <= 0.03
+    assert ("This start is not small" in text) == (v["s"] > 0.03)
+    assert ("near the switch" in text) == near
+    # a small start and a race number away from one decide
+    decided = v["s"] < 1e-4 and v["big"] > 0.5 and not 0.6 < v["race"] < 1.7
+    assert not decided or (v["share"] > 0.5) == (v["race"] > 1)
+
+
 @pytest.mark.parametrize(
     ("name", "holds"),
     [
@@ -430,6 +447,7 @@ def of_tasks(text: str, v: Values) -> None:
         ("diffusion", of_two_networks),
         ("nonparametric_in_context", of_tasks),
         ("in_context", of_prompts),
+        ("contrastive", of_a_race),
     ],
 )  # fmt: skip
 def test_the_sentence_is_true_of_the_run(
@@ -484,6 +502,8 @@ OUTCOMES = {
                            "past the matrix", "past the matrix"],
     "nonparametric_in_context": ["both features are known", "beside a saddle",
                                  "both features are known", "both features are known"],
+    "contrastive": ["With captions the signal is ahead", "With captions the noise is ahead",
+                    "near the switch", "Alone, the signal is ahead", "This start is not small"],
 }  # fmt: skip
 
 
@@ -546,6 +566,9 @@ def right(name: str, v: Values) -> str:
     if name == "nonparametric_in_context":
         n = v["steps_near_one"]
         return "more than 40" if n > 40 else "15 to 40" if n > 15 else "hardly any"
+    if name == "contrastive":
+        first = "in both" if v["share1"] > 0.5 else "only in the one"
+        return first if v["share"] > 0.5 else "in neither"
     if name == "transformer_overfitting":
         if v["on_signal"] > 0.5:
             return "at the signal"
@@ -596,6 +619,8 @@ def of_the_verdict(name: str, text: str, v: Values) -> None:
         slow = v["steps_near_one"] > 15
         assert ("which the run has left" in text) == (slow and v["least"] > 0.8)
         assert ("almost together" in text) == (not slow and v["least"] >= 0.8)
+    if name == "contrastive":
+        assert ("times that of the noise" in text) == (v["share"] > 0.5 and v["share1"] <= 0.5)
     if name == "transformer_overfitting":
         assert ("is shorter" in text) == (v["on_signal"] > 0.5)
     if name == "staircase":
@@ -635,6 +660,9 @@ def of_a_moment(name: str, text: str, v: Values) -> None:
         assert ("have grown most" in text) == (v["lead"] > 0)
     elif name == "nonparametric_in_context":
         assert v["error"] >= v["left"] - 1e-9
+    elif name == "contrastive":
+        assert ("noise is ahead in every" in text) == (v["leads"] == 0)
+        assert v["leads"] == 0 or f"in {round(v['leads'])} of" in text
     elif name == "transformer_overfitting":
         assert ("look at the signal" in text) == (v["first"] > 0.9)
         assert ("look at one noise" in text) == (v["first_noise"] > 0.9)
@@ -668,7 +696,7 @@ ASKED = (
     "benign_overfitting", "decomposition", "staircase", "giant_step", "second_layer",
     "label_noise", "adam_vs_gd", "sharpness_aware", "label_noise_gd", "kernel_vs_features",
     "sparse_coding", "transformer_overfitting", "emergence",
-    "virtual_covariance", "nonparametric_in_context", "in_context",
+    "virtual_covariance", "nonparametric_in_context", "in_context", "contrastive",
 )  # fmt: skip
 
 

@@ -14,6 +14,7 @@ from . import (
     batches,
     climb,
     context,
+    contrastive,
     coordinates,
     diffusion,
     emergence,
@@ -65,6 +66,12 @@ SAMPLES: dict[str, dict[str, Any]] = {  # data and start of the labs on signal a
     "V": {"law": "normal", "shape": ["k", "2", "h"]},
     "B": {"law": "lower", "shape": ["r", "r"]},
     "chi_w": {"law": "chi", "shape": ["r"], "df": {"d": 1, "n": -1, "1": -1}},
+}
+MODALITY: dict[str, dict[str, Any]] = {
+    "Z": {"law": "lower", "shape": ["q", "q"]},
+    "chi": {"law": "chi", "shape": ["q"], "df": {"d": 1, "1": -1}},
+    "g": {"law": "normal", "shape": ["q"]},
+    "V": {"law": "normal", "shape": ["h", "k"]},
 }
 ANEW = {"R": {"law": "uniform", "shape": ["n"], "anew": True}}  # a uniform a sample and step
 FRESH: dict[str, dict[str, Any]] = {"E": {"law": "normal", "shape": ["t", "w"]}, **ANEW}
@@ -407,6 +414,24 @@ MODELS = {
              "b": 0.6, "sigma": 0.05, "rate": 2},
             {"seed": 8, "steps": 20, "n": 12, "examples": 4, "m": 8, "start": 0.5, "ahead": -1,
              "b": 1, "sigma": 0.2, "rate": 1},
+        ),
+    ),
+    "contrastive": Model(
+        sizes={"q": {"n": 1}, "k": {"n": 1, "1": 1}, "h": {"m": 1}},
+        draws={"U": {"law": "uniform", "shape": ["q"]}} | {
+            name + use: spec for use in ("", "2") for name, spec in MODALITY.items()
+        },
+        state={"y": "q", "X": "q k", "X2": "q k", "W1": "h k", "W": "h k", "B": "h k",
+               "la1": "h", "la": "h", "lc": "h", "lb1": "h q", "lb": "h q", "le": "h q"},
+        init=(contrastive.start,),
+        step=(contrastive.learn, contrastive.law),
+        measure=(contrastive.look,),
+        trace={"q": 11, "k": 12, "h": 5},
+        fixtures=(
+            {"seed": 7, "steps": 60, "n": 12, "m": 6, "d": 1e10, "snr": 0.5, "ratio": 8,
+             "s": 0.01},
+            {"seed": 8, "steps": 40, "n": 20, "m": 4, "d": 300, "snr": 2, "ratio": 1.5,
+             "s": 0.1},
         ),
     ),
 }  # fmt: skip
