@@ -40,7 +40,7 @@ class Glued(SphinxPostTransform):
     """Keep a comma on the line of the formula before it.
 
     A formula is a box, and a browser may break a line on either side of one. A sign in a box that
-    takes no room always fits; the space after it makes up for its width.
+    takes no room always fits; the space after it, wider by so many signs, makes up for that.
     """
 
     default_priority = 800
@@ -54,8 +54,9 @@ class Glued(SphinxPostTransform):
             if isinstance(after, nodes.Text) and (found := STOP.match(after)):
                 signs, space = found.groups()
                 box = nodes.inline("", signs, classes=["stop"])
-                wide = "\N{THREE-PER-EM SPACE} " if space else ""
-                parent[place + 1 : place + 2] = [box, nodes.Text(wide + after[found.end() :])]
+                wide = nodes.inline("", " ", classes=[f"after-{min(len(signs), 3)}"])
+                rest = nodes.Text(after[found.end() :])
+                parent[place + 1 : place + 2] = [box, *([wide] if space else []), rest]
 
 
 class NoToggles(SphinxTransform):

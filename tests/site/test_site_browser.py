@@ -87,6 +87,22 @@ def test_a_phone_never_scrolls_sideways(visit: Visit, address: Address, name: st
     assert not page.evaluate(HIDDEN_OVERFLOW)
 
 
+TIGHT = """() => [...document.querySelectorAll(".stop + [class^=after-]")].filter((space) => {
+  const glyphs = document.createRange();
+  glyphs.selectNodeContents(space.previousSibling);
+  const room = space.getBoundingClientRect().width;
+  return room && room < glyphs.getBoundingClientRect().width + 1;
+}).map((space) => space.parentElement.innerText.slice(0, 80))"""
+
+
+def test_a_stop_after_a_formula_keeps_its_space(visit: Visit, address: Address) -> None:
+    """Its box takes no room: the space after it, where the line goes on, is as much wider."""
+    page, _ = visit(address("file", "contrastive"))
+    assert page.locator(".stop + .after-1").count() > 20
+    assert page.locator(".stop + .after-2").count()
+    assert not page.evaluate(TIGHT)
+
+
 REACHED = """[...document.querySelectorAll(".scrolls, .pst-scrollable-table-container")]
     .every((box) => box.scrollWidth <= box.clientWidth + 1 || box.tabIndex === 0)"""
 
