@@ -44,8 +44,10 @@ class Page:
     def permutation(self, n: int) -> np.ndarray:
         return next(self.orders).argsort().numpy()
 
-    def random(self, n: int) -> np.ndarray:
-        return next(self.R).numpy()
+    def random(self, size: tuple[int, int]) -> np.ndarray:
+        """Those of so many steps; past the last step of the run, what is never used."""
+        ahead = [row.numpy() for row in itertools.islice(self.R, size[0])]
+        return np.stack(ahead + [np.zeros(size[1])] * (size[0] - len(ahead)))
 
 
 def fed(monkeypatch: pytest.MonkeyPatch, model: str, params: Params) -> None:
