@@ -383,7 +383,7 @@ MODELS = {
         measure=(context.look,),
         trace={"n": 17, "h": 7},
         fixtures=(
-            {"seed": 7, "steps": 40, "m": 12, "nu": 1.5, "rate": 0.05, "L": 30, "angle": 30},
+            {"seed": 7, "steps": 20, "m": 12, "nu": 1.5, "rate": 0.05, "L": 30, "angle": 30},
             {"seed": 8, "steps": 60, "m": 9, "nu": 2, "rate": 0.1, "L": 11, "angle": 70},
         ),
     ),
