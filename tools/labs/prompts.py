@@ -127,20 +127,17 @@ def predict(
 
 def look(
     W_Q: Tensor, W_K: Tensor, W_O: Tensor, X: Tensor, Y: Tensor, Q: Tensor, y: Tensor, X1: Tensor,
-    Q1: Tensor, U: Tensor, z: Tensor, share: Tensor, told: Tensor, found: Tensor, b: Tensor,
-    start: Tensor, steps: Tensor, ahead: Tensor, rate: Tensor,
+    Q1: Tensor, U: Tensor, z: Tensor, told: Tensor, found: Tensor, b: Tensor, ahead: Tensor,
 ) -> dict[str, Tensor]:  # fmt: skip
     """Overlaps, where new queries look, and how many are answered wrongly.
 
-    `law` is the overlap by the two numbers, while z is below a half; `reach` is the steps over
-    those of the escape without damping.
+    `law` is the overlap by the two numbers, while z is below a half.
     """
     f, S, _, _ = answers(W_Q, W_K, W_O, X, Y, Q)
     f = f * (torch.abs(f) > SILENT).to(f.dtype)
     alike = (y[:, None, :] * asked(Q)[:, None] > 0).to(f.dtype)
     S1 = attention.weights(Q1 @ W_Q.t(), X1 @ W_K.t())
     L = U.shape[1] + 0 * b
-    omega = (1 - (L - 2) / (L * L)) * b * b * ANSWER * start * torch.sqrt(share) / 2
     small = (z < 0.5).to(z.dtype)
     return {
         "beta_Q": 1 * W_Q[1, 1],
@@ -157,6 +154,4 @@ def look(
         "doubled": 1 * found,
         "foretold": 1 * told,
         "wrong": -ahead,
-        "tilt": torch.abs(ahead),
-        "reach": rate * steps * 2 * omega / torch.pi,
     }
