@@ -32,7 +32,7 @@ class Batch(NamedTuple):
 
 @pytest.fixture(scope="module")
 def chapter() -> dict[str, Any]:
-    names = ("gradient", "four_number_loss", "classes", "push_classes")
+    names = ("gradient", "patch_loss", "gram", "four_number_loss", "classes", "push_classes")
     return definitions("diffusion", *names)
 
 
