@@ -38,8 +38,9 @@ GIANT: list[Params] = [
      "linear1": 0, "linear2": 0, "square1": 0.5, "square2": 1, "cross": -1},
 ]  # fmt: skip
 THRESHOLDS = {"ratio", "kappa", "c", "snr"}
-# held by test_coordinates, test_emergence, test_fresh_flips, test_kernel_vs_features
-ELSEWHERE = {"grown", "votes", "throw", "reached", "samples", "tilt"}
+# held by test_coordinates, test_diffusion, test_emergence, test_fresh_flips and
+# test_kernel_vs_features
+ELSEWHERE = {"grown", "votes", "throw", "reached", "samples", "tilt", "x"}
 
 
 def random_arrays(params: Params) -> dict[str, np.ndarray]:
