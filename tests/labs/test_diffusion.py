@@ -32,7 +32,7 @@ class Batch(NamedTuple):
 
 @pytest.fixture(scope="module")
 def chapter() -> dict[str, Any]:
-    names = ("gradient", "four_number_loss", "classes", "push_classes")
+    names = ("gradient", "patch_loss", "gram", "four_number_loss", "classes", "push_classes")
     return definitions("diffusion", *names)
 
 
@@ -77,6 +77,7 @@ def test_the_denoiser_is_the_chapters(chapter: dict[str, Any], params: Params) -
     assert run["curves"]["d_noise"][-1] == pytest.approx(noise, rel=1e-8)
     assert run["curves"]["half"][0] == pytest.approx(n * params["snr"] ** 2 / 2)
     assert run["curves"]["c"][0] == pytest.approx(n * params["snr"] ** 2)
+    assert float(env["x"]) == pytest.approx(n * params["snr"] ** 2)
     strongest = params["lam"] * max(1, n * params["snr"] ** 2 / 2)
     assert run["curves"]["strongest"][0] == pytest.approx(strongest)
 

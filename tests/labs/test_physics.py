@@ -38,8 +38,19 @@ GIANT: list[Params] = [
      "linear1": 0, "linear2": 0, "square1": 0.5, "square2": 1, "cross": -1},
 ]  # fmt: skip
 THRESHOLDS = {"ratio", "kappa", "c", "snr"}
-# held by test_coordinates, test_emergence, test_fresh_flips, test_kernel_vs_features
-ELSEWHERE = {"grown", "votes", "throw", "reached", "samples", "tilt", "race", "race1", "critical"}
+# held by the tests of coordinates, diffusion, emergence, fresh_flips and kernel_vs_features
+ELSEWHERE = {
+    "grown",
+    "votes",
+    "throw",
+    "reached",
+    "samples",
+    "tilt",
+    "race",
+    "race1",
+    "critical",
+    "x",
+}
 
 
 def random_arrays(params: Params) -> dict[str, np.ndarray]:

@@ -53,7 +53,7 @@ def start(
         "CN": small * D0,
         "y": -torch.cos(PI * torch.tril(0 * Z + 1).sum(1)),
         "j": 1 - 2 * (order > m + 0.5).to(order.dtype),
-        "u": torch.stack([0 * n, 0 * n, first, first]),
+        "u": torch.stack([scale, scale, first, first]),
     }
 
 
