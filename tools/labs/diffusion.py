@@ -115,10 +115,10 @@ def four_number_loss(
 def foretell(
     u: Tensor, n: Tensor, m: Tensor, mu: Tensor, alpha: Tensor, beta: Tensor, eta: Tensor, t: Tensor
 ) -> dict[str, Tensor]:
-    """A step of the four numbers."""
+    """A step of the four numbers; two of all make one of the page's."""
     copies = torch.stack([2 * m, n * m, m - 1, 0 * m + 1])
     u = u - eta * grad(four_number_loss)(u, n, m, mu, alpha, beta) / copies
-    return {"u": u, "t": t + 1}
+    return {"u": u, "t": t + 0.5}
 
 
 def answers(A: Tensor, y: Tensor, j: Tensor, m: Tensor) -> tuple[Tensor, Tensor]:
