@@ -1,5 +1,7 @@
 """One reader a format: a file that cannot be read is told with its line, never by a traceback."""
 
+import copy
+import functools
 import json
 import re
 import tomllib
@@ -60,10 +62,16 @@ def text(path: Path) -> str:
     return content
 
 
+@functools.cache
+def loaded(content: str) -> Any:
+    """What a piece of YAML gives; a chapter's cells say the same few things many times."""
+    return yaml.load(content, UniqueKeys)
+
+
 def parse_yaml(path: Path, content: str, first: int = 1) -> dict[str, Any]:
     """The mapping that a piece of YAML gives; it begins at line `first` of the file."""
     try:
-        value = yaml.load(content, UniqueKeys)
+        value = copy.deepcopy(loaded(content))
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line if error.problem_mark else 0
         raise fault(path, first + line, f"broken YAML: {error.problem}") from None

@@ -145,7 +145,6 @@ def visit(browser: Browser, server: str) -> Iterator[Callable[..., tuple[Page, l
         page.on("requestfailed", failed)
         page.on("response", response)
         page.goto(url, wait_until="load")
-        page.wait_for_load_state("networkidle")
         return page, faults
 
     yield opened

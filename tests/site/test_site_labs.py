@@ -20,10 +20,10 @@ def test_a_chapter_asks_before_it_shows(visit: Visit, address: Address, name: st
         pytest.skip("no lab")
     lab = page.locator("feature-lab")
     assert lab.count() == 1
-    bottom = lab.evaluate("l => l.getBoundingClientRect().bottom + scrollY")
-    assert bottom < 1.6 * 800
     lab.scroll_into_view_if_needed()
     page.wait_for_function(READY)
+    bottom = lab.evaluate("l => l.getBoundingClientRect().bottom + scrollY")
+    assert bottom < 1.6 * 800
     assert not lab.locator(".plots").is_visible()
     assert not page.locator("#pst-back-to-top").is_visible()
     lab.get_by_role("button").first.click()
