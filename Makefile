@@ -81,8 +81,7 @@ check: env  ## lint, types and fast unit tests, in less than 30 s
 test: env node  ## everything CI runs
 	$(call clock,start)
 	$(call stage,lint,$(PY) -m ruff check . && $(PY) -m ruff format --check .)
-	$(call stage,types,$(PY) -m mypy)
-	$(call stage,notebooks are what their sources give,$(PY) -m tools portable --check)
+	$(call stage,types; notebooks are what their sources give,$(PY) -m mypy & $(PY) -m tools portable --check; code=$$?; wait $$! && exit $$code)
 	$(call stage,claims and exercises,$(PY) -m tools claims --committed)
 	$(call stage,site,$(PY) -m tools site --committed)
 	$(call stage,nbval: the committed outputs reproduce,LONGEST="$$($(PY) -m tools timings --longest)" && $(PY) -m pytest --nbval -q -n 2 --dist loadscope --no-loadscope-reorder $$LONGEST)

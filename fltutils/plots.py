@@ -10,7 +10,8 @@ import base64
 import builtins
 import io
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import matplotlib as mpl
@@ -94,6 +95,40 @@ def relabel(axes: list[Axes], cols: int, across: int) -> None:
             ax.set_ylabel(ax.get_ylabel() or axes[place - place % cols].get_ylabel())
 
 
+@contextmanager
+def themed(theme: str) -> Iterator[None]:
+    """What is drawn meanwhile has the colours of a theme."""
+    global _theme
+    _theme = theme
+    try:
+        with mpl.rc_context():
+            mpl.rcdefaults()
+            mpl.rcParams.update(_style(theme))
+            yield
+    finally:
+        _theme = "light"
+
+
+def figure(
+    draw: Callable[..., None],
+    rows: int,
+    cols: int,
+    size: tuple[float, float],
+    narrow: bool = False,
+) -> Figure:
+    """What `draw(*axes)` gives in the present theme, as wide as a page or as a phone."""
+    down, across, inches = stacked(rows, cols, size) if narrow else (rows, cols, size)
+    fig = Figure(figsize=inches, dpi=sharp(inches[0]), layout="constrained")
+    FigureCanvasAgg(fig)
+    axes = fig.subplots(down, across, squeeze=False).flatten().tolist()
+    for spare in axes[rows * cols :]:
+        spare.remove()
+    draw(*axes[: rows * cols])
+    if narrow:
+        relabel(axes[: rows * cols], cols, across)
+    return fig
+
+
 def render(
     draw: Callable[..., None],
     theme: str,
@@ -102,25 +137,10 @@ def render(
     size: tuple[float, float],
     narrow: bool = False,
 ) -> Figure:
-    """The figure of `draw(*axes)` in a theme, as wide as a page or as a phone."""
-    global _theme
-    _theme = theme
-    try:
-        with mpl.rc_context():
-            mpl.rcdefaults()
-            mpl.rcParams.update(_style(theme))
-            down, across, inches = stacked(rows, cols, size) if narrow else (rows, cols, size)
-            fig = Figure(figsize=inches, dpi=sharp(inches[0]), layout="constrained")
-            canvas = FigureCanvasAgg(fig)
-            axes = fig.subplots(down, across, squeeze=False).flatten().tolist()
-            for spare in axes[rows * cols :]:
-                spare.remove()
-            draw(*axes[: rows * cols])
-            if narrow:
-                relabel(axes[: rows * cols], cols, across)
-            canvas.draw()
-    finally:
-        _theme = "light"
+    """The figure in a theme, in pixels."""
+    with themed(theme):
+        fig = figure(draw, rows, cols, size, narrow)
+        fig.canvas.draw()
     return fig
 
 
@@ -141,11 +161,15 @@ def show(
 ) -> None:
     """Display `draw(*axes)` as one output: light and dark, wide and narrow, with its numbers.
 
-    Where the environment has FLTUTILS_DRAFT, as for runs at other seeds, light and wide alone.
+    Where the environment has FLTUTILS_DRAFT, as for runs at other seeds, nobody looks at it: `draw`
+    is called, and no pixel is made.
     """
+    if os.environ.get("FLTUTILS_DRAFT"):
+        with themed("light"):
+            figure(draw, rows, cols, size)
+        return
     forms = {
-        theme + width: render(draw, theme, rows, cols, size, bool(width))
-        for theme, width in FORMS[: 1 if os.environ.get("FLTUTILS_DRAFT") else None]
+        theme + width: render(draw, theme, rows, cols, size, bool(width)) for theme, width in FORMS
     }
     pictures = {name: png(fig) for name, fig in forms.items()}
     display = getattr(builtins, "display", None)  # IPython puts it there

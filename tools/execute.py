@@ -46,7 +46,7 @@ class Task:
     out: Path
     mutant: str = ""
     trials: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    draft: bool = False  # each figure in one form: its verdicts count, nobody looks at it
+    draft: bool = False  # no figure is made: its verdicts count
 
     @property
     def title(self) -> str:

@@ -112,10 +112,15 @@ def test_show_displays_one_output_with_its_dark_twin(monkeypatch: pytest.MonkeyP
     assert base64.b64decode(own["dark"]) == png("dark")
     assert len({bundle["image/png"], own["dark"], own["light-narrow"], own["dark-narrow"]}) == 4
     assert shown_as == {"width": 600, "height": 225}
-    monkeypatch.setenv("FLTUTILS_DRAFT", "1")
-    plots.show(draw, size=(4.0, 1.5))
-    assert (shown[1][0], set(shown[1][1]["fltutils"])) == (bundle, {"data"})
     assert zlib.decompress(base64.b64decode(own["data"])).decode().endswith("\n1,$\\gamma$,1,1,\n")
+
+
+def test_a_draft_draws_and_shows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(builtins, "display", pytest.fail, raising=False)
+    monkeypatch.setenv("FLTUTILS_DRAFT", "1")
+    themes: list[str] = []
+    plots.show(lambda ax: themes.append(plots.ink()))
+    assert themes == [plots._THEMES["light"][1]]
 
 
 def test_show_outside_jupyter_is_silent(
