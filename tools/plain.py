@@ -8,6 +8,7 @@ from textwrap import dedent
 from typing import Any
 
 from markdown_it.token import Token
+from myst_parser.mdit_to_docutils.base import default_slugify
 from sphinx_proof.proof_type import PROOF_TYPES
 
 from tools import readers
@@ -16,11 +17,12 @@ from tools.maths import expand, katex_html
 from tools.myst import Directive, directive
 
 TITLED = re.compile(r"^(?P<title>.*?)\s*<(?P<target>[^<>]+)>$", re.DOTALL)
+HEADING = re.compile(r"^##+ (.+)$", re.MULTILINE)
 FORMULA = re.compile(r"^( *)\$\$\n(.*?)\n *\$\$$", re.MULTILINE | re.DOTALL)
 ADMONITIONS = ("note", "tip", "warning", "important", "hint")
 RAW = "*The website shows an interactive part here.*"
 LAB = (
-    "> **Live lab: {}.** On {} its sliders retrain the network in the page. Here in the notebook,"
+    "> **Live lab: {}** On {} its sliders retrain the network in the page. Here in the notebook,"
     " change `seed` or a number in a cell and run what stands below it; *Play* says what to try."
 )
 
@@ -131,11 +133,19 @@ def role(page: Page, name: str, content: str, line: int) -> str:
     return forms[name]()
 
 
+def headings(page: Page) -> dict[str, str]:
+    """The page's own headings by their anchors, which no notebook of Colab can follow."""
+    source = readers.text(page.shared.root / "book" / f"{page.name}.md")
+    return {default_slugify(title): title for title in HEADING.findall(source)}
+
+
 def link(page: Page, goal: str, line: int, text: str) -> str:
     """A Markdown link: labels and pages of the book as in the portable notebooks."""
     label = goal.removeprefix("#")
     if label in page.shared.labels:
         return refer(page, label, line, text)
+    if label != goal and (title := convert(page, headings(page).get(label, ""), line)):
+        return f"*{title}*" if text.lower() == title.lower() else f"{text} (*{title}*)"
     stem, _, _ = goal.partition("#")
     if re.match(r"^[a-z]+:", goal) or not stem.endswith((".md", ".ipynb")):
         return f"[{text}]({goal})"
@@ -324,7 +334,9 @@ def shown(page: Page, block: Directive) -> str:
     if name == "raw":
         return RAW
     if name == "lab":
-        return LAB.format(lab_title(page, block), led(page, page.name, "the book’s website"))
+        title = lab_title(page, block)
+        asked = title if title[-1:] in "?!" else f"{title}."
+        return LAB.format(asked, led(page, page.name, "the book’s website"))
     if name == "math":
         return display(page, block.text, block.options.get("label", ""), block.body_line)
     if name == "list-table":

@@ -11,9 +11,11 @@ import sys
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import nbformat
 import psutil
+from papermill.engines import NBClientEngine, papermill_engines
 from papermill.exceptions import PapermillExecutionError, strip_color
 from papermill.execute import execute_notebook
 
@@ -33,8 +35,24 @@ def follow(parent: int, *places: Path) -> None:
     os._exit(1)
 
 
+class Engine(NBClientEngine):
+    """Papermill's engine, but it saves a notebook at the end alone, not twice a cell."""
+
+    @classmethod
+    def execute_managed_notebook(cls, nb_man: Any, kernel_name: str, **given: Any) -> None:
+        """Run the cells; whatever happens in them, papermill saves what there is then."""
+        place, nb_man.output_path = nb_man.output_path, None
+        try:
+            super().execute_managed_notebook(nb_man, kernel_name, **given)
+        finally:
+            nb_man.output_path = place
+
+
+papermill_engines.register("at-the-end", Engine)
+
+
 def last_cell(target: Path) -> int:
-    """How many code cells of the source had begun (papermill saves at each)."""
+    """How many code cells of the source had begun."""
     if not target.exists():
         return 0
     cells = [c for c in nbformat.read(target, as_version=4).cells if c.cell_type == "code"]
@@ -54,7 +72,7 @@ def main() -> None:
     try:
         execute_notebook(
             source, target, parameters=json.loads(parameters), kernel_name="python3",
-            progress_bar=False, cwd=cwd, config=private(Path(sockets)),
+            engine_name="at-the-end", progress_bar=False, cwd=cwd, config=private(Path(sockets)),
         )  # fmt: skip
     except PapermillExecutionError as error:
         lines = strip_color("\n".join(error.traceback)).splitlines()[-12:]
