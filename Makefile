@@ -42,7 +42,7 @@ fresh: env  ## execute the book at another seed into _build/fresh/SEED (SEED=n)
 mutants: env  ## run every claim under its mutant: each must fail
 	@$(PY) -m tools mutants
 
-margins: env  ## run changed chapters at ten seeds that their code draws
+margins: env  ## run changed chapters and their mutants at ten seeds that their code draws
 	@$(PY) -m tools margins
 
 history: env  ## add the runs of `make fresh` to _build/history/margins.jsonl

@@ -1,4 +1,4 @@
-"""Every claim at ten seeds that nobody chose: the chapter's code draws them, new code new ones."""
+"""Every claim and its mutant at ten seeds nobody chose: a chapter's code draws them."""
 
 import argparse
 import ast
@@ -6,13 +6,14 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tools import address, claims, execute, readers, slices
+from tools import address, claims, execute, mutants, readers, slices
 from tools import chapters as book
 from tools.execute import Task
 from tools.files import ToolError, digest, read_derived, write_atomic, write_json
 
 SEEDS = 10
 STORE = "book/margins.json"
+RUNS = "_build/margins"  # a folder of notebooks a seed
 
 
 def undocumented(statement: ast.stmt) -> str:
@@ -46,9 +47,10 @@ def stale(root: Path) -> list[str]:
 def measure(root: Path, names: list[str], jobs: int | None) -> dict[str, Any]:
     """The margins of these chapters at their ten seeds, stored beside those of the others."""
     forms = {name: form(root, name) for name in names}
-    folder = root / "_build/margins"
+    folder = root / RUNS
+    tried = {name: mutants.trials(root, name) for name in names}
     tasks = [
-        Task(name, {"seed": seed}, folder / str(seed), draft=True)
+        Task(name, {"seed": seed}, folder / str(seed), trials=tried[name], draft=True)
         for name, code in forms.items()
         for seed in drawn(code)
     ]
@@ -82,6 +84,16 @@ def fallen(root: Path, stored: dict[str, Any]) -> list[str]:
     ]
 
 
+def survivors(root: Path, names: list[str]) -> list[str]:
+    """The mutants that some seed of these chapters did not refute with numbers."""
+    return [
+        f"{line} at seed {seed}"
+        for name in names
+        for seed in drawn(form(root, name))
+        for line in mutants.alive(mutants.results(root, [name], root / RUNS / str(seed)))
+    ]
+
+
 def append(root: Path, path: Path) -> None:
     """Add a line to a history for each run at a fresh seed: commit, seed, margins."""
     lines = path.read_text() if path.exists() else ""
@@ -105,8 +117,7 @@ def main(argv: list[str]) -> int:
         return 0
     names = book.chosen(root, args.chapters) if args.chapters else stale(root)
     stored = measure(root, names, args.jobs)
-    wrong = fallen(root, stored)
-    print(
-        "\n".join(wrong) or f"margins: {len(names)} chapters measured, every verdict as it should"
-    )
+    wrong = fallen(root, stored) + survivors(root, names)
+    told = f"margins: {len(names)} chapters measured, every verdict as it should, every mutant dead"
+    print("\n".join(wrong) or told)
     return 1 if wrong else 0

@@ -48,13 +48,21 @@ def result(record: dict[str, Any] | None) -> str:
     return "killed" if record.get("finite") else "measures nothing finite"
 
 
+def alive(rows: list[dict[str, Any]]) -> list[str]:
+    """The claims that numbers do not refute under their mutants, in words."""
+    return [
+        f"{row['id']} {row['result']} under its mutant {row['mutant']!r}"
+        for row in rows
+        if row["result"] != "killed"
+    ]
+
+
 def judge(root: Path, names: list[str], folder: Path) -> str:
     """Write _build/mutants.json; a summary, or an error where a claim is not refuted by numbers."""
     rows = results(root, names, folder)
     write_json(root / "_build/mutants.json", rows)
-    if alive := [row for row in rows if row["result"] != "killed"]:
-        named = [f"{row['id']} {row['result']} under its mutant {row['mutant']!r}" for row in alive]
-        raise ToolError("\n".join(named))
+    if left := alive(rows):
+        raise ToolError("\n".join(left))
     return f"mutants: all {len(rows)} claims fail under theirs, with finite numbers"
 
 

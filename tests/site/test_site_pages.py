@@ -194,8 +194,12 @@ def test_citations_are_told_apart(site: Path) -> None:
     """Author and year, a letter where two works would read alike; no two labels are equal."""
     labels = [tag.text for tag in soup(site / "bibliography.html").select(".citation > .label")]
     assert len(labels) == len(set(labels))
+    known = {label.strip("[]") for label in labels}
     assert any("2023b" in label for label in labels)
     assert "2023b" in one(soup(site / "map.html"), "article").text
+    for path in (ROOT / "book/claims.toml", *(ROOT / "book" / f"{name}.md" for name in CHAPTERS)):
+        typed = re.findall(r"([A-Z]\w+ et al\.) (\d{4}[a-z]?)", path.read_text(encoding="utf-8"))
+        assert {f"{who}, {year}" for who, year in typed} <= known, path.name
 
 
 def test_the_front_page_has_a_card_for_each_chapter(site: Path) -> None:
