@@ -22,6 +22,11 @@ from tools.files import ToolError, digest
 
 COMPREHENSIONS = ("listcomp", "setcomp", "dictcomp", "genexpr")
 IMPORTS = (ast.Import, ast.ImportFrom)
+PURE = {  # methods of dicts, arrays, tensors and named tuples that change nothing
+    "abs", "all", "amax", "amin", "any", "argmax", "argmin", "clamp", "double", "exp", "items",
+    "keys", "log", "log10", "log2", "max", "mean", "median", "min", "norm", "numpy", "_replace",
+    "round", "sign", "sqrt", "square", "std", "sum", "values", "var",
+}  # fmt: skip
 SURE = (ast.Assign, ast.AnnAssign, ast.FunctionDef, ast.ClassDef, *IMPORTS)
 
 
@@ -49,7 +54,7 @@ def changed(tree: ast.AST, modules: set[str]) -> Iterator[str]:
             if isinstance(node.ctx, ast.Store | ast.Del):
                 yield owner(node)
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            yield from {owner(node.func)} - modules
+            yield from {owner(node.func)} - modules if node.func.attr not in PURE else ()
         elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
             given = [*node.value.args, *(word.value for word in node.value.keywords)]
             yield from (owner(value) for value in given if owner(node.value.func) not in modules)
