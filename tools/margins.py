@@ -18,10 +18,11 @@ RUNS = "_build/margins"  # a folder of notebooks a seed
 
 def undocumented(statement: ast.stmt) -> str:
     """The code of a statement without docstrings."""
-    for node in ast.walk(statement):
+    bare = ast.parse(ast.unparse(statement))
+    for node in ast.walk(bare):
         if isinstance(node, ast.FunctionDef | ast.ClassDef) and ast.get_docstring(node) is not None:
             node.body = node.body[1:] or [ast.Pass()]
-    return ast.unparse(statement)
+    return ast.unparse(bare)
 
 
 def form(root: Path, name: str) -> str:

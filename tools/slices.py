@@ -9,9 +9,10 @@ name of one object is not seen here, but the tests hold such runs to whole ones.
 """
 
 import ast
+import functools
 import symtable
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from IPython.core.inputtransformer2 import TransformerManager
 from nbformat import NotebookNode
@@ -47,7 +48,7 @@ def owner(node: ast.AST) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
-def changed(tree: ast.AST, modules: set[str]) -> Iterator[str]:
+def changed(tree: ast.AST, modules: frozenset[str]) -> Iterator[str]:
     """The names that code stores or may change in place; a module's functions change nothing."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
@@ -70,9 +71,13 @@ def nested(table: symtable.SymbolTable, later: bool = False) -> Iterator[tuple[s
         yield from nested(child, later or function)
 
 
-def names(statement: ast.stmt, modules: set[str]) -> Names:
+written = functools.cache(ast.unparse)  # a mutant's chapter shares most of its statements
+
+
+@functools.cache
+def names(statement: ast.stmt, modules: frozenset[str]) -> Names:
     """The names of one statement."""
-    table = symtable.symtable(ast.unparse(statement), "statement", "exec")
+    table = symtable.symtable(written(statement), "statement", "exec")
     inner = list(nested(table))
     read = {symbol.get_name() for symbol in table.get_symbols() if symbol.is_referenced()}
     read |= {name for name, called in inner if not called}
@@ -91,10 +96,10 @@ def names(statement: ast.stmt, modules: set[str]) -> Names:
     )
 
 
-def modules(statements: list[ast.stmt]) -> set[str]:
+def modules(statements: list[ast.stmt]) -> frozenset[str]:
     """The names that imports bind."""
     found = [node for node in statements if isinstance(node, IMPORTS)]
-    return {(a.asname or a.name).split(".")[0] for node in found for a in node.names}
+    return frozenset((a.asname or a.name).split(".")[0] for node in found for a in node.names)
 
 
 def says(statement: ast.stmt, claims: tuple[str, ...]) -> set[str]:
@@ -110,6 +115,7 @@ def traced(statements: list[ast.stmt]) -> list[Names]:
     found = []
     for statement in statements:
         own = names(statement, imported)
+        own = replace(own, changed=set(own.changed))  # the cache keeps its own
         used = [effects[name] for name in own.read | own.inside if name in effects]
         if isinstance(statement, ast.FunctionDef):
             effects[statement.name] = set().union(own.changed & own.inside, *used)
@@ -150,7 +156,7 @@ def steps(statements: list[ast.stmt]) -> Iterator[Step]:
         names = closed(own.read if later else own.read | own.inside, within)
         names |= own.changed - own.made  # in place: on what they were
         reads = {name: versions[name] for name in sorted(names) if name in versions}
-        code = digest([ast.unparse(statement), *(text for pair in reads.items() for text in pair)])
+        code = digest([written(statement), *(text for pair in reads.items() for text in pair)])
         leaves = {name: digest([code, name]) for name in own.changed}
         for name in own.changed:
             within[name] = own.inside | (set() if name in own.made else within.get(name, set()))
@@ -184,10 +190,15 @@ def again(statements: list[ast.stmt], claims: tuple[str, ...], held: dict[str, s
         places |= more
 
 
+@functools.cache
+def parsed(source: str) -> tuple[ast.stmt, ...]:
+    """The statements of a cell; nobody changes them."""
+    return tuple(ast.parse(TransformerManager().transform_cell(source)).body)
+
+
 def statements(nb: NotebookNode) -> list[ast.stmt]:
     """All statements of a chapter's cells."""
-    cells = [TransformerManager().transform_cell(cell.source) for cell in book.code_cells(nb)]
-    return [statement for cell in cells for statement in ast.parse(cell).body]
+    return [statement for cell in book.code_cells(nb) for statement in parsed(cell.source)]
 
 
 def trials(
@@ -200,6 +211,6 @@ def trials(
     cells = []
     for name, (changed, claims) in mutated.items():
         body = statements(changed)
-        code = "\n".join(ast.unparse(body[i]) for i in again(body, claims, held))
+        code = "\n".join(written(body[i]) for i in again(body, claims, held))
         cells.append(new_code_cell(code, metadata={"tags": [book.MUTANT + name]}))
     return cells
