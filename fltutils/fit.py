@@ -1,9 +1,15 @@
-"""Lines, crossings and their quality: what a figure's theory is compared with."""
+"""Lines, crossings and their quality: what a figure's theory is compared with.
 
-from typing import NamedTuple
+What takes a table and the name of one of its axes gives a table without that axis: one value a run.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
+
+Table = Any  # an xarray.DataArray, as `grid.over` gives it
 
 
 class Line(NamedTuple):
@@ -31,8 +37,42 @@ def line(x: ArrayLike, y: ArrayLike) -> Line:
     return Line(slope.reshape(shape), offset.reshape(shape), r2.reshape(shape))
 
 
-def crossing(x: ArrayLike, y: ArrayLike, level: float) -> np.ndarray:
-    """Where the last axis of y first falls through level as x > 0 grows (log x); nan if never."""
+def along(table: Table, axis: str, f: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Table:
+    """f(x, y) on the axis x of that name and the values y of a table, with that axis last."""
+    if axis not in table.dims:
+        raise ValueError(f"axis = {axis!r}: the table has {', '.join(map(str, table.dims))}")
+    last = table.transpose(..., axis)
+    values = f(last[axis].values.astype(np.float64), last.values.astype(np.float64))
+    return last.isel({axis: 0}, drop=True).copy(data=values)
+
+
+def slope(table: Table, axis: str) -> Table:
+    """The slope of a straight line in an axis."""
+    return along(table, axis, lambda x, y: line(x, y).slope)
+
+
+def exponent(table: Table, axis: str) -> Table:
+    """The power of an axis that values follow: the slope of their logarithm in its logarithm."""
+    return along(table, axis, lambda x, y: line(np.log(x), np.log(y)).slope)
+
+
+def meets(table: Table, axis: str, level: float) -> Table:
+    """Where a straight line through all values, in the logarithm of an axis, meets a level."""
+
+    def at(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        through = line(np.log(x), y)
+        return np.exp((level - through.offset) / through.slope)
+
+    return along(table, axis, at)
+
+
+def crossing(x: ArrayLike | Table, y: ArrayLike | str, level: float) -> Any:
+    """Where values first fall through a level as x > 0 grows (log x); nan if never.
+
+    `crossing(table, "d", level)`, or `crossing(x, y, level)` with x along the last axis of y.
+    """
+    if isinstance(y, str):
+        return along(x, y, lambda at, values: crossing(at, values, level))
     xs = np.log(np.asarray(x, dtype=np.float64))
     ys = np.asarray(y, dtype=np.float64)
     down = (ys[..., :-1] > level) & (ys[..., 1:] <= level)
@@ -49,3 +89,10 @@ def r2_about(y: ArrayLike, prediction: ArrayLike) -> float:
     ys, guess = np.asarray(y, dtype=np.float64), np.asarray(prediction, dtype=np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
         return float(1 - ((ys - guess) ** 2).mean() / ys.var())
+
+
+def farthest(table: Table, target: float = 0.0) -> Table:
+    """Of several quantities, beside the runs, that whose mean is farthest off: how far it is off."""
+    others = [name for name in table.dims if name != "run"]
+    off = (table - target).stack(each=others) if others else (table - target).expand_dims("each")
+    return off.isel(each=int(np.abs(off.mean("run").values).argmax()))

@@ -14,6 +14,7 @@ import torch
 from numpy.typing import ArrayLike
 
 from fltutils import check, models, span
+from fltutils.grid import rows
 from fltutils.rules import Params
 from fltutils.train import Problem, State
 
@@ -41,6 +42,11 @@ class SignalNoise(NamedTuple):
     def X(self) -> Tensor:
         """(R, 1 + n, r): the vectors x_0 = mu, x_1 = xi_1, ..., x_n = xi_n."""
         return torch.cat([self.mu[:, None], self.xi], 1)
+
+
+def block(n: int, m: int) -> int:
+    """How many runs of these sizes train at once: their data and coefficients stay in the cache."""
+    return rows((1 + n) ** 2 + 8 * m * (1 + n))
 
 
 def draw(

@@ -22,6 +22,7 @@ COMMANDS = {
     "fresh": "run the book at another seed and compare every verdict",
     "mutants": "run every claim under its mutant: it must fail",
     "margins": "write book/margins.json: every claim at ten seeds drawn from its chapter's code",
+    "laws": "change every law that a claim names: some claim must notice",
     "mutation": "write book/mutation.json: how many changes of fltutils a test notices",
     "node": "install the node packages of tests/site",
     "publish": "write the notebooks of the branch that Colab reads",

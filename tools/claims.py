@@ -1,4 +1,4 @@
-"""The claims the chapters evaluate, held against book/claims.toml; and the exercises' checkers."""
+"""The claims the chapters evaluate, held against what is registered; and the exercises' checkers."""
 
 import argparse
 import re
@@ -8,8 +8,9 @@ from typing import Any
 
 from nbformat import NotebookNode
 
+from fltutils.claims import between, number
 from tools import chapters as book
-from tools import readers
+from tools import directives, readers
 from tools.files import ToolError, write_json
 from tools.names import CLAIM, EXERCISE
 
@@ -26,12 +27,13 @@ WIDE = 4.0  # standard errors a claim's margin must have in the default run
 
 
 def register(root: Path) -> list[dict[str, Any]]:
-    """Every claim of book/claims.toml, its form checked."""
+    """Every claim of the pages and of book/claims.toml, its form checked."""
     path = root / "book/claims.toml"
     table = readers.read_toml(path)
     claims: list[dict[str, Any]] = table.get("claim", [])
-    if not claims or not isinstance(claims, list) or not all(isinstance(c, dict) for c in claims):
-        raise readers.fault(path, 0, "no claim: each is a table [[claim]]")
+    if not isinstance(claims, list) or not all(isinstance(c, dict) for c in claims):
+        raise readers.fault(path, 0, "a claim is a table [[claim]]")
+    claims = list(claims)
     if unknown := sorted(set(table) - {"claim", "planned"}):
         raise readers.fault(path, 0, f"{unknown[0]!r} outside the claims; allowed: planned")
     pages, planned = book.pages(root), table.get("planned", [])
@@ -44,6 +46,13 @@ def register(root: Path) -> list[dict[str, Any]]:
         if message := misformed(claim, seen, [*pages, *planned]):
             raise readers.fault(path, claim_line(path, number), message)
         seen.add(claim["id"])
+    for name in book.chapters(root):
+        for claim in directives.claims(root / f"book/{name}.md", SOURCES):
+            if claim["id"] in seen:
+                message = f"{claim['id']} is registered twice"
+                raise readers.fault(root / f"book/{name}.md", claim["line"], message)
+            seen.add(claim["id"])
+            claims.append(claim)
     return claims
 
 
@@ -123,6 +132,52 @@ def stored(root: Path, name: str, folder: Path) -> NotebookNode:
     return readers.read_notebook(path)
 
 
+def row(claim: dict[str, Any], measured: dict[str, Any]) -> dict[str, Any]:
+    """A claim as it is registered, with what its chapter found."""
+    found = {
+        key: measured.get(key) for key in ("predicted", "bound", "measured", "margin", "seeds")
+    }
+    if "quantity" in measured:  # its bounds follow from theory and rivals
+        found["bound"] = between(measured)
+        found["measured"] = f"{measured['quantity']}: {measured['measured']}"
+        found["record"] = measured
+    return {
+        **{key: claim[key] for key in ("id", "chapter", "source", "statement")},
+        **found,
+        "kind": claim.get("kind") or measured.get("kind", "theorem" if claim["paper"] else "own"),
+        "rivals": measured.get("rivals", []),
+        "label": claim.get("label", ""),
+        "read": claim.get("read", ""),
+        "verdict": measured.get("verdict", "planned"),
+    }
+
+
+def refuted(found: dict[str, Any]) -> str:
+    """The measurement that would refute a claim: a mean beyond its bounds."""
+    low, high = (None if found[key] is None else number(found[key]) for key in ("low", "high"))
+    beyond = " or ".join(
+        [
+            *([f"below {low}"] if low is not None else []),
+            *([f"above {high}"] if high is not None else []),
+        ]
+    )
+    return f"{found['quantity']}: a mean {beyond}."
+
+
+def untried(table: list[dict[str, Any]]) -> list[str]:
+    """Theorems that no claim tries with another experiment, only with numbers."""
+    tried: dict[str, bool] = {}
+    for row in table:
+        if row["label"] and row.get("record"):
+            again = any(rival.get("measured") for rival in row["rivals"])
+            tried[row["label"]] = tried.get(row["label"], False) or again
+    return [
+        f"no claim of {label} retrains under a variation: give a rival the keywords of its function"
+        for label, again in tried.items()
+        if not again
+    ]
+
+
 def rows(root: Path, folder: Path) -> tuple[list[dict[str, Any]], list[str]]:
     """Every registered claim with what the notebooks in `folder` found, and what is wrong."""
     present = book.chapters(root)
@@ -137,13 +192,7 @@ def rows(root: Path, folder: Path) -> tuple[list[dict[str, Any]], list[str]]:
     table = []
     for claim in claims:
         place, measured = found.pop(claim["id"], ("", {}))
-        row = {key: claim[key] for key in ("id", "chapter", "source", "statement")}
-        row |= {
-            key: measured.get(key) for key in ("predicted", "bound", "measured", "margin", "seeds")
-        }
-        row["kind"] = measured.get("kind", "theorem" if claim["paper"] else "own")
-        row["rivals"] = measured.get("rivals", [])
-        table.append(row | {"verdict": measured.get("verdict", "planned")})
+        table.append(row(claim, measured))
         if place and place != claim["chapter"]:
             wrong.append(f"{claim['id']} is registered in {claim['chapter']}, evaluated in {place}")
         if claim["chapter"] in present and not place:
@@ -190,7 +239,7 @@ def judge(root: Path, table: list[dict[str, Any]]) -> list[str]:
             wrong.append(f"{row['id']} {row['verdict']}: {found}")
         elif margin is not None and margin < WIDE:
             wrong.append(f"{row['id']}: margin {margin:.2g} standard errors, at least {WIDE:g}")
-    return wrong + unrivalled(table)
+    return wrong + unrivalled(table) + untried(table)
 
 
 def exercises(name: str, nb: NotebookNode) -> list[str]:

@@ -73,6 +73,21 @@ def measure(root: Path, names: list[str], jobs: int | None) -> dict[str, Any]:
     return kept
 
 
+LEAST = 3.0  # standard errors that every one of the ten seeds must leave
+
+
+def thin(stored: dict[str, Any]) -> list[str]:
+    """The claims that hold by too little at one of their seeds."""
+    return [
+        f"{name} (book/{chapter}.md): {min(found):.2g} standard errors at one of ten seeds, "
+        f"at least {LEAST:g}"
+        for chapter, entry in stored.items()
+        for name, seeds in entry["claims"].items()
+        if (found := [v for v in seeds.values() if isinstance(v, int | float)])
+        and min(found) < LEAST
+    ]
+
+
 def fallen(root: Path, stored: dict[str, Any]) -> list[str]:
     """The claims that some seed did not find as they are registered."""
     wanted = {claim["id"]: claims.expected(claim) for claim in claims.register(root)}
@@ -118,7 +133,7 @@ def main(argv: list[str]) -> int:
         return 0
     names = book.chosen(root, args.chapters) if args.chapters else stale(root)
     stored = measure(root, names, args.jobs)
-    wrong = fallen(root, stored) + survivors(root, names)
+    wrong = fallen(root, stored) + thin(stored) + survivors(root, names)
     told = f"margins: {len(names)} chapters measured, every verdict as it should, every mutant dead"
     print("\n".join(wrong) or told)
     return 1 if wrong else 0

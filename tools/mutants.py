@@ -13,7 +13,7 @@ from tools.files import ToolError, write_json
 def wanted(root: Path, names: list[str]) -> list[dict[str, Any]]:
     """The claims of these chapters that need a mutant: those that are expected to hold."""
     holding = [c for c in claims.register(root) if claims.expected(c) == "holds"]
-    found = [claim for claim in holding if claim["chapter"] in names]
+    found = [c for c in holding if c["chapter"] in names and "line" not in c]  # by hand, in TOML
     if bare := [claim["id"] for claim in found if not claim.get("mutant")]:
         raise ToolError(f"book/claims.toml: without a mutant: {', '.join(bare)}")
     return found

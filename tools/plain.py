@@ -350,6 +350,8 @@ def shown(page: Page, block: Directive) -> str:
         alt = " ".join(block.options.get("alt", "").split())
         text = caption(page, block.text, block.options.get("name", ""), block.body_line)
         return f"![{alt}]({block.argument})\n\n{text}"
+    if name == "claim":
+        return quote("Claim.", body)
     if name in ("admonition", *ADMONITIONS):
         return quote(title if name == "admonition" else name.capitalize(), body)
     if name == "dropdown":

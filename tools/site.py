@@ -21,7 +21,7 @@ from tools import address, chapters, claims
 from tools.execute import graft
 from tools.files import ToolError, write_atomic
 from tools.lighten import lighten
-from tools.names import OWN_TYPES
+from tools.names import CLAIM, OWN_TYPES
 
 FORMS = {
     "dark": "dark/{}.png",
@@ -55,6 +55,11 @@ def provenance(root: Path, name: str, nb: NotebookNode) -> str:
     return "".join(f"# {line}\n" for line in lines)
 
 
+def stated(output: NotebookNode) -> bool:
+    """Whether a claim's directive shows what this output says."""
+    return "quantity" in output.get("data", {}).get(CLAIM, {})
+
+
 def take_forms(root: Path, name: str, nb: NotebookNode) -> None:
     """Move a figure's other forms into files named for its light form, its table into its own.
 
@@ -62,6 +67,7 @@ def take_forms(root: Path, name: str, nb: NotebookNode) -> None:
     """
     build, head = root / "_build", provenance(root, name, nb)
     for cell in chapters.code_cells(nb):
+        cell.outputs = [out for out in cell.outputs if not stated(out)]
         for output in cell.outputs:
             data, about = output.get("data", {}), output.get("metadata", {})
             if (forms := about.pop("fltutils", {})) and "image/png" in data:

@@ -25,10 +25,22 @@
     return wanted;
   }
 
+  // Sharpest first: all rows in the first table, those that resolve nothing last.
+  const homes = rows.map((row) => row.parentElement);
+  const width = (row) => Number((row.className.match(/resolves-([\d.e-]+)/) || [0, Infinity])[1]);
+  let sorted = false;
+  function sort(order) {
+    if (!!order === sorted) return;
+    sorted = !!order;
+    const ranked = sorted ? [...rows].sort((a, b) => width(a) - width(b)) : rows;
+    for (const row of ranked) (sorted ? homes[0] : homes[rows.indexOf(row)]).append(row);
+  }
+
   function apply(keep) {
     const wanted = chosen();
     const words = (wanted.get("q") || "").toLowerCase().split(/\s+/).filter(Boolean);
-    const keys = [...new Set(wanted.keys())].filter((key) => key !== "q");
+    const keys = [...new Set(wanted.keys())].filter((key) => key !== "q" && key !== "order");
+    sort(wanted.get("order"));
     let shown = 0;
     rows.forEach((row, i) => {
       const fits = words.every((word) => texts[i].includes(word)) && keys.every((key) =>

@@ -32,7 +32,7 @@ def label(cells: list[nodes.Element]) -> str:
     lines = [line for line in lines if line.strip() and not line.startswith(("import ", "from "))]
     if any(last.findall(nodes.image)):
         return "plot’s code" if len(lines) <= LONG else "experiment and its plot"
-    if 'class="claim' in last.astext():
+    if 'class="claim' in last.astext() or any(line.startswith("@claim(") for line in lines):
         return "check" if len(lines) <= LONG else "experiment and its check"
     if lines and all(line.startswith(("glue(", "for ", " ", ")", "}")) for line in lines):
         return "numbers of the text"

@@ -17,15 +17,11 @@ from sphinx.util.docutils import SphinxDirective, SphinxRole
 from fltutils.notation import markup
 from tools import readers
 from tools.claims import SOURCES
+from tools.directives import KINDS
 from tools.files import ToolError
 
 HEADS = ("Verdict", "Claim", "Predicted", "Must be", "Measured", "Margin")
-KINDS = {
-    "theorem": "theorem",
-    "identity": "identity, true by algebra",
-    "own": "the book's own",
-    "limit": "where a theorem ends",
-}
+ORDERS = {"resolution": "sharpest first"}
 VERDICTS = {"holds": "✓ holds", "fails": "✗ fails", "planned": "○ planned"}
 SHOWN_PACKAGES = ("torch", "numpy", "matplotlib", "papermill", "jupyter-book", "sphinx", "myst-nb")
 
@@ -135,7 +131,14 @@ def margin(claim: dict[str, Any]) -> str:
 
 def marks(claim: dict[str, Any]) -> list[str]:
     """The classes by which the filters find a row."""
-    return [f"of-{key}-{claim[key]}" for key in ("verdict", "kind", "source", "chapter")]
+    found = [f"of-{key}-{claim[key]}" for key in ("verdict", "kind", "source", "chapter")]
+    return found + ([f"resolves-{sharpness(claim):.4g}"] if claim["resolution"] else [])
+
+
+def sharpness(claim: dict[str, Any]) -> float:
+    """How near a wrong theory may come, as a share of the theory where that is not zero."""
+    theory = abs(claim["theory"] or 0)
+    return float(claim["resolution"] / theory if theory else claim["resolution"])
 
 
 class ClaimsLedger(GeneratedPart):
@@ -214,7 +217,7 @@ class ClaimsLedger(GeneratedPart):
         return (
             '<form class="filters" id="filters" hidden>'
             f"{chips('verdict', VERDICTS)}{chips('kind', KINDS)}"
-            f"<div>{select('source', SOURCES)}{select('chapter', places)}"
+            f"<div>{select('source', SOURCES)}{select('chapter', places)}{select('order', ORDERS)}"
             '<label>search <input type="search" data-key="q"></label></div>'
             '<div><p role="status"></p><button type="reset">Show all</button></div></form>'
             f'<script defer src="{script}"></script>'
@@ -231,7 +234,9 @@ class ClaimsLedger(GeneratedPart):
         """What the claim says, why it fails if it does, what it excludes, and where it stands."""
         ran = claim["verdict"] != "planned"
         paper = f"{{cite:t}}`{claim['paper']}`" if claim["paper"] else ""
-        where = ", ".join(filter(None, [SOURCES[claim["source"]], paper, claim["theorem"]]))
+        read = f"read: {claim['read']}" if claim["read"] else ""
+        source = SOURCES.get(claim["source"], "")
+        where = ", ".join(filter(None, [source, paper, claim["theorem"], read]))
         source = nodes.container("", *self.markdown(where), classes=["source"])
         name = nodes.literal("", claim["id"])
         if ran:
@@ -245,9 +250,14 @@ class ClaimsLedger(GeneratedPart):
             if claim["rivals"]:
                 rivals = [f"{r['name']}: {told(r['value'])}" for r in claim["rivals"]]
                 words += ". Told apart from: " + "; ".join(rivals)
-            (shown,) = marked(words)
-            shown["classes"].append("rivals")
-            parts.append(shown)
+            if claim["resolution"]:
+                words += f". Tells from anything farther than ± {told(claim['resolution'])}"
+            if claim["untold"]:
+                words += ". Does not tell from: " + "; ".join(claim["untold"])
+            for text in (words, f"Refuted by: {claim['falsifier']}"):
+                (shown,) = marked(text) if "$" not in text else self.markdown(text)
+                shown["classes"].append("rivals")
+                parts.append(shown)
         return [*parts, source]
 
 

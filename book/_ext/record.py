@@ -12,6 +12,7 @@ from tools import readers
 from tools.files import read_derived, write_json
 
 SCHEMA = "_assets/claims.schema.json"
+LAWS = "book/laws.json"
 
 
 def told(value: float | None) -> str:
@@ -20,6 +21,12 @@ def told(value: float | None) -> str:
         return "not finite"
     short = f"{value:.3g}"
     return f"{float(short):.0f}" if "e+" in short and abs(value) < 1e5 else figures(short)
+
+
+def untold(root: Path, row: dict[str, Any]) -> list[str]:
+    """The changes of its laws that a claim does not notice."""
+    laws: dict[str, Any] = read_derived(root / LAWS, {})
+    return list(laws.get(row["chapter"], {}).get("untold", {}).get(row["id"], []))
 
 
 def claims(root: Path) -> list[dict[str, Any]]:
@@ -31,9 +38,11 @@ def claims(root: Path) -> list[dict[str, Any]]:
         claim, ran = register[row["id"]], row["verdict"] != "planned"
         seeds = margins.get(row["chapter"], {}).get("claims", {}).get(row["id"], {})
         seen = [value for value in seeds.values() if isinstance(value, int | float)]
+        made = row.get("record") or {}
         public.append(
             {
-                **{key: claim[key] for key in found.NEEDED},
+                **{key: claim[key] for key in found.NEEDED if key != "falsifier"},
+                "falsifier": found.refuted(made) if made else claim["falsifier"],
                 "url": f"{row['chapter']}.html#claim-{row['id']}" if ran else "",
                 "kind": row["kind"],
                 "verdict": row["verdict"],
@@ -42,6 +51,10 @@ def claims(root: Path) -> list[dict[str, Any]]:
                 **{key: row[key] for key in ("predicted", "bound", "measured", "margin")},
                 "runs": row["seeds"],
                 "rivals": row["rivals"],
+                "read": row["read"],
+                "resolution": made.get("resolution"),
+                "theory": made.get("theory"),
+                "untold": untold(root, row),
                 "fresh": {"seeds": len(seeds), "margin": min(seen)} if seen else None,
             }
         )

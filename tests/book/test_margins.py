@@ -20,6 +20,10 @@ def test_no_claim_fell() -> None:
     assert margins.fallen(ROOT, STORED) == []
 
 
+def test_every_claim_holds_by_three_standard_errors_at_each_of_its_seeds() -> None:
+    assert margins.thin(STORED) == []
+
+
 @pytest.mark.parametrize("name", chapters.chapters(ROOT))
 def test_every_claim_was_measured_at_every_seed(name: str) -> None:
     entry = STORED[name]
