@@ -56,6 +56,7 @@ class Trained(NamedTuple):
 
 
 Recorder = Callable[[State], Tensor]
+KEPT = 0.75  # of a batch: below it the runs that have stopped are left out, which copies the rest
 
 
 class _Look(NamedTuple):
@@ -65,6 +66,17 @@ class _Look(NamedTuple):
     f: Tensor
     cache: Any
     loss: Tensor
+
+
+class _Batch(NamedTuple):
+    """The runs under way: who they are, which still count, and where they stand."""
+
+    which: Tensor  # (B,)
+    live: Tensor  # (B,)  a run that has stopped goes along until enough have: see KEPT
+    params: Params
+    state: tuple[Any, ...]  # of the rule
+    rate: Tensor  # (B,)
+    data: Data
 
 
 def pick(tree: Any, index: Tensor) -> Any:
@@ -168,12 +180,14 @@ def train(
         check.shape("stop", check.positive("stop", stop), ())
     eta_of = torch.tensor(given, dtype=problem.start[0].dtype).expand(R)
 
-    params, here = tuple(p.detach() for p in problem.start), problem.data
-    rate, which = eta_of, torch.arange(R)  # `which`: the runs still in the batch
-    state: tuple[Any, ...] = ()
+    batch = _Batch(
+        torch.arange(R), torch.ones(R, dtype=torch.bool), tuple(p.detach() for p in problem.start),
+        (), eta_of, problem.data,
+    )  # fmt: skip
     drawn = problem.draws(problem.data) if problem.draws else None
-    out, out_loss = tuple(p.clone() for p in params), torch.empty(R, dtype=params[0].dtype)
-    out_steps = torch.full((R,), steps)
+    ends = tuple(p.clone() for p in batch.params)
+    end_loss = torch.empty(R, dtype=ends[0].dtype)
+    end_step = torch.full((R,), steps)
     rows: dict[str, list[Tensor]] = {name: [] for name in record or {}}
     latest: dict[str, Tensor] = {}
     times: list[int] = []
@@ -182,75 +196,94 @@ def train(
         on_time, look = bool(record) and t % every == 0, None
         if drawn is None or on_time or stop is not None or t == steps:
             again = drawn is None or problem.draws_labels
-            look = _look(problem, params, here, graph=auto and again)
-            _refuse_divergence(look, which, t, eta_of)
-            L = look.loss.detach()
-            done = torch.full_like(L, t == steps, dtype=torch.bool)
-            if stop is not None:
-                done |= L <= stop
+            look = _look(problem, batch.params, batch.data, graph=auto and again)
+            _refuse_divergence(look, batch, t, eta_of)
+            loss = look.loss.detach()
+            reached = loss <= stop if stop is not None else torch.zeros_like(batch.live)
+            done = batch.live & (reached | torch.tensor(t == steps))
             if record and (on_time or done.any()):
-                now = State(params, look.f.detach(), here)
-                for name, recorder in record.items():
-                    latest[name] = _spread(name, recorder(now), which, latest.get(name), R)
+                latest = _noted(record, latest, look, batch, R)
             if on_time:
                 times.append(t)
                 for name, row in latest.items():
                     rows[name].append(row)
-            D = _descent(problem, look, here) if drawn is None and not done.all() else ()
-            if done.any():
-                for whole, part in zip(out, params, strict=True):
-                    whole[which[done]] = part[done]
-                out_loss[which[done]], out_steps[which[done]] = L[done], t
-                if done.all():
-                    break
-                which, params, rate, state, here, D = pick(
-                    (which, params, rate, state, here, D), ~done
-                )
-                look = None
-        seen = here
-        if drawn is not None:
-            fields = next(drawn, None)
-            if fields is None:
-                raise ValueError(f"draws ended at step {t}: they must go on")
-            if len(which) < R:
-                fields = {name: pick(value, which) for name, value in fields.items()}
-            seen = here._replace(**fields)
-            if look is not None and problem.draws_labels:
-                look = look._replace(loss=problem.loss(look.f, seen))
-            else:
-                look = _look(problem, params, seen, graph=auto)
-            _refuse_divergence(look, which, t, eta_of)
-            D = _descent(problem, look, seen)
+            for whole, part in zip((*ends, end_loss), (*batch.params, loss), strict=True):
+                whole[batch.which[done]] = part[done]
+            end_step[batch.which[done]] = t
+            batch = batch._replace(live=batch.live & ~done)
+            if not batch.live.any():
+                break
+        batch = _stepped(problem, batch, look, drawn, t, eta_of, rule, options)
         del look  # its tensors make room for those of the next step: 10 % of a small step's time
-        params, state = RULES[rule](params, D, state, rate, _here(problem, seen), **options)
+        if batch.live.sum() <= KEPT * len(batch.live):
+            batch = pick(batch, batch.live)
 
-    last = State(out, _look(problem, out, problem.data).f.detach(), problem.data)
+    last = State(ends, _look(problem, ends, problem.data).f.detach(), problem.data)
     history = {name: torch.stack(values) for name, values in rows.items()}
-    return Trained(last, out_loss, out_steps, history, torch.tensor(times))
+    return Trained(last, end_loss, end_step, history, torch.tensor(times))
 
 
-def _refuse_divergence(look: _Look, which: Tensor, t: int, eta: Tensor) -> None:
+def _noted(
+    record: Mapping[str, Recorder], latest: dict[str, Tensor], look: _Look, batch: _Batch, R: int
+) -> dict[str, Tensor]:
+    """The newest row of each recorder, for all R runs: a stopped run keeps its last value."""
+    now, rows = State(batch.params, look.f.detach(), batch.data), {}
+    for name, recorder in record.items():
+        value = recorder(now)
+        if not isinstance(value, Tensor) or value.shape[:1] != batch.which.shape:
+            raise TypeError(
+                f"record[{name!r}] gives {value!r:.60}: it must give a tensor with one entry a run"
+            )
+        if name in latest:
+            rows[name] = latest[name].clone()
+            rows[name][batch.which[batch.live]] = value[batch.live]
+        else:
+            rows[name] = value.clone()
+    return rows
+
+
+def _stepped(
+    problem: Problem,
+    batch: _Batch,
+    look: _Look | None,
+    drawn: Iterator[dict[str, Tensor]] | None,
+    t: int,
+    eta: Tensor,
+    rule: str,
+    options: dict[str, float],
+) -> _Batch:
+    """The runs of a batch after one step, on the data or on what it draws."""
+    seen, auto = batch.data, problem.descent is None
+    if drawn is not None:
+        fields = next(drawn, None)
+        if fields is None:
+            raise ValueError(f"draws ended at step {t}: they must go on")
+        if len(batch.which) < len(eta):
+            fields = {name: pick(value, batch.which) for name, value in fields.items()}
+        seen = batch.data._replace(**fields)
+        if look is not None and problem.draws_labels:
+            look = look._replace(loss=problem.loss(look.f, seen))
+        else:
+            look = _look(problem, batch.params, seen, graph=auto)
+        _refuse_divergence(look, batch, t, eta)
+    assert look is not None
+    D = _descent(problem, look, seen)
+    del look
+    here = _here(problem, seen)
+    params, state = RULES[rule](batch.params, D, batch.state, batch.rate, here, **options)
+    return batch._replace(params=params, state=state)
+
+
+def _refuse_divergence(look: _Look, batch: _Batch, t: int, eta: Tensor) -> None:
     """Name the first run whose outputs or loss are not finite."""
     f = look.f.detach()
     if torch.isfinite(f.sum() + look.loss.detach().sum()):
         return  # where only the sum overflows, what follows finds nothing
     fine = torch.isfinite(f).reshape(len(f), -1).all(1) & torch.isfinite(look.loss.detach())
+    fine |= ~batch.live
     if not fine.all():
-        bad = int(which[~fine][0])
+        bad = int(batch.which[~fine][0])
         raise FloatingPointError(
             f"run {bad} diverged at step {t}: eta = {float(eta[bad]):g} is too large; "
             "try a smaller eta"
         )
-
-
-def _spread(name: str, value: Any, which: Tensor, before: Tensor | None, R: int) -> Tensor:
-    """A recorder's row for all R runs: a stopped run keeps its last value."""
-    if not isinstance(value, Tensor) or value.shape[:1] != which.shape:
-        raise TypeError(
-            f"record[{name!r}] gives {value!r:.60}: it must give a tensor with one entry a run"
-        )
-    if before is None or len(which) == R:
-        return value.clone()
-    row = before.clone()
-    row[which] = value
-    return row
