@@ -1,9 +1,9 @@
 """A complete book of two pages and one chapter, made by hand: no kernel runs."""
 
 import base64
+import hashlib
 import io
 import json
-import zlib
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ import jupytext
 import nbformat
 from PIL import Image
 
+from tools import forms
 from tools.names import CLAIM, EXERCISE, GLUE
 
 LINKED = ("_ext", "_assets", "_templates", "labs", "macros.json", "references.bib")
@@ -187,11 +188,18 @@ check(solution)
 """
 
 
-def png(shade: int) -> str:
+def png(shade: int) -> bytes:
     """A small grey picture."""
     buffer = io.BytesIO()
     Image.new("L", (40, 30), shade).save(buffer, "PNG")
-    return base64.b64encode(buffer.getvalue()).decode()
+    return buffer.getvalue()
+
+
+LIGHT = png(200)
+OTHER = {
+    "dark.png": png(50), "light-narrow.png": png(210), "dark-narrow.png": png(60),
+    "csv": b"# panel 1:\npanel,series,x,y,value\n",
+}  # fmt: skip
 
 
 def output(data: dict[str, Any], **metadata: Any) -> list[Any]:
@@ -204,13 +212,6 @@ def exercise(passed: bool) -> list[Any]:
     return output({"text/plain": "checked", EXERCISE: {"id": "tiny.x", "passed": passed}})
 
 
-def forms() -> dict[str, Any]:
-    """What a figure's output has beside its light picture."""
-    table = base64.b64encode(zlib.compress(b"# panel 1:\npanel,series,x,y,value\n")).decode()
-    own = {"dark": png(50), "light-narrow": png(210), "dark-narrow": png(60), "data": table}
-    return {"fltutils": own, "image/png": {"width": 20, "height": 15}}
-
-
 def outputs() -> list[list[Any]]:
     """What each code cell of the chapter has displayed."""
     record = {"id": "tiny.one", "predicted": "1", "measured": "0.9 ± 0.1", "margin": 9.0}
@@ -221,7 +222,7 @@ def outputs() -> list[list[Any]]:
     return [
         [],
         output({GLUE + "text/plain": "'0.42'"}, scrapbook={"name": "value", "mime_prefix": GLUE}),
-        output({"image/png": png(200), "text/plain": "<Figure>"}, **forms()),
+        output({"image/png": base64.b64encode(LIGHT).decode(), "text/plain": "<Figure>"}),
         output({"text/plain": "tiny.one: HOLDS", "text/html": box, CLAIM: record}),
         exercise(False),
         exercise(True),
@@ -254,4 +255,9 @@ def make(root: Path, real: Path) -> Path:
         cell.outputs = shown
     nbformat.write(notebook, root / "_build" / "executed" / "chapter.ipynb")
     nbformat.write(notebook, book / "chapter.ipynb")
+    ran = root / forms.RAN / "chapter"
+    ran.mkdir(parents=True)
+    for form, content in OTHER.items():
+        (ran / f"{hashlib.sha256(LIGHT).hexdigest()}.{form}").write_bytes(content)
+    forms.write(root, "chapter", notebook)
     return root
