@@ -339,7 +339,7 @@ def run_all(root: Path, tasks: list[Task], jobs: int | None = None) -> dict[str,
 
 def last_seconds(root: Path, chapter: str) -> float:
     """CPU seconds of the chapter's last default run, here or as stored; long ones go first."""
-    stored: dict[str, float] = read_derived(root / "book/timings.json", {})
+    stored: dict[str, float] = read_derived(root / "book/_generated/timings.json", {})
     report = last_report(root / "_build/executed", chapter)
     return float(report.get("cpu_seconds", stored.get(chapter, 1e9)))
 

@@ -151,7 +151,7 @@ def read_book(root: Path, committed: bool = False) -> Book:
         known = {"key": key, "titles": titles, "labels": all_labels(env, trees)}
         write_json(store, known)
     macros: dict[str, str] = read_derived(root / "book/macros.json", {})
-    timings: dict[str, int] = read_derived(root / "book/timings.json", {})
+    timings: dict[str, int] = read_derived(root / "book/_generated/timings.json", {})
     labels = {name: Label(*entry) for name, entry in known["labels"].items()}
     works, titles = citations(root / "book/references.bib"), known["titles"]
     pages, ran = book.pages(root), book.chapters(root)

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from tools import forms
 from tools.files import ToolError, write_atomic
+from tools.names import GENERATED
 from tools.portable import executed_chapter
 
 CHAPTER, FIGURE = "benign_overfitting", "fig-phase-relu"
@@ -18,7 +19,7 @@ def picture(root: Path, chapter: str, figure: str) -> tuple[bytes, bytes]:
 
 
 def main(argv: list[str]) -> None:
-    """Write book/_assets/front-light.png and front-dark.png."""
+    """Write book/_generated/assets/front-light.png and front-dark.png."""
     root = Path.cwd()
     for theme, png in zip(("light", "dark"), picture(root, CHAPTER, FIGURE), strict=True):
-        write_atomic(root / "book" / "_assets" / f"front-{theme}.png", png)
+        write_atomic(root / GENERATED / "assets" / f"front-{theme}.png", png)

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from docutils import nodes
 from jupyter_cache import get_cache
-from ledger import VERDICTS, GeneratedPart, needed
+from ledger import VERDICTS, GeneratedPart, needed, timings
 from PIL import Image
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxRole
@@ -293,7 +293,7 @@ class ClaimCounts(GeneratedPart):
             )
             place = f"claims.html?verdict={verdict}#filters"
             line += nodes.reference("", "", shown, refuri=place)
-        seconds = sum(needed(self.book / "timings.json", "make timings").values())
+        seconds = sum(timings(self.book).values())
         line += nodes.inline("", f"the whole book runs in {seconds}\N{NO-BREAK SPACE}s on one core")
         first = book.chapters(self.book.parent)[0]
         links = {

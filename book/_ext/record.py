@@ -25,7 +25,7 @@ def told(value: float | None) -> str:
 def claims(root: Path) -> list[dict[str, Any]]:
     """Every claim: what is registered, what was found, and where it stands."""
     register = {claim["id"]: claim for claim in found.register(root)}
-    margins: dict[str, Any] = read_derived(root / "book/margins.json", {})
+    margins: dict[str, Any] = read_derived(root / "book/_generated/margins.json", {})
     public = []
     for row in readers.read_json(root / "_build/claims.json"):
         claim, ran = register[row["id"]], row["verdict"] != "planned"

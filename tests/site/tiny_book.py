@@ -14,7 +14,9 @@ from PIL import Image
 from tools import forms
 from tools.names import CLAIM, EXERCISE, GLUE
 
-LINKED = ("_ext", "_assets", "_templates", "labs", "macros.json", "references.bib")
+LINKED = (
+    "_ext", "_assets", "_generated/assets", "_templates", "labs", "macros.json", "references.bib",
+)  # fmt: skip
 ALT = "A grey square that stands for a figure of the book"
 
 TOC = """format: jb-book
@@ -233,7 +235,7 @@ def make(root: Path, real: Path) -> Path:
     """Write the book under `root`, with the extensions and assets of the real one."""
     book = root / "book"
     (root / "_build" / "executed").mkdir(parents=True)
-    book.mkdir()
+    (book / "_generated").mkdir(parents=True)
     for name in LINKED:
         (book / name).symlink_to(real / "book" / name)
     (root / "_config.yml").symlink_to(real / "_config.yml")
@@ -246,8 +248,8 @@ def make(root: Path, real: Path) -> Path:
     (root / "requirements.txt").write_text("numpy==2.4.6\n")
     (book / "claims.toml").write_text(CLAIMS)
     (book / "map.toml").write_text(MAP)
-    (book / "timings.json").write_text(json.dumps({"chapter": 5}))
-    (book / "mutation.json").write_text(json.dumps(MUTATION))
+    (book / "_generated/timings.json").write_text(json.dumps({"chapter": 5}))
+    (book / "_generated/mutation.json").write_text(json.dumps(MUTATION))
     notebook = jupytext.reads(CHAPTER, fmt="md:myst")
     notebook.cells = [cell for cell in notebook.cells if "never_shown" not in cell.source]
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]

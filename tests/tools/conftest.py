@@ -243,7 +243,7 @@ FILES = {
     "book/waves.md": WAVES,
     "book/tides.md": TIDES,
     "book/macros.json": r'{"\\SNR": "\\mathrm{SNR}", "\\norm": "\\lVert #1 \\rVert"}',
-    "book/timings.json": '{"waves": 5, "tides": 5}',
+    "book/_generated/timings.json": '{"waves": 5, "tides": 5}',
     "book/claims.toml": CLAIMS,
     "book/references.bib": BIB,
     "fltutils/__init__.py": "",
