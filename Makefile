@@ -51,7 +51,7 @@ history: env  ## add the runs of `make fresh` to _build/history/margins.jsonl
 mutation: env  ## change fltutils at every place: how many changes a test notices
 	@$(PY) -m tools mutation
 
-timings: env  ## write book/timings.json from the last execution
+timings: env  ## write book/_generated/timings.json from the last execution
 	@$(PY) -m tools timings
 
 bench: env  ## compare the engine with plain loops, into _build/bench.json

@@ -3,8 +3,6 @@
 One row a point, four digits. What has no row is counted: text, arrows, shading.
 """
 
-import base64
-import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -112,8 +110,3 @@ def table(axes: Sequence[Axes]) -> str:
         if told := ", ".join(f"{count} {kind}" for kind, count in sorted(left.items()) if count):
             head[-1] += f"; without numbers here: {told}"
     return "\n".join([*head, *rows]) + "\n"
-
-
-def packed(axes: Sequence[Axes]) -> str:
-    """The table as a notebook stores it."""
-    return base64.b64encode(zlib.compress(table(axes).encode(), 9)).decode()

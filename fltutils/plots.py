@@ -1,17 +1,19 @@
 """One figure in two themes and two widths.
 
-A chapter writes a function that draws on axes; `show` calls it for the light and the dark page, and
-for each once more with its panels below one another, as a phone shows them. Colours are Okabe and
-Ito's, safe for the colour-blind, and no meaning hangs on colour alone: lines also differ in dash,
-points in marker.
+A chapter writes a function that draws on axes; `show` calls it for a light page and, where a site
+is made, for a dark one, and for each once more with its panels below one another, as a phone shows
+them. Colours are Okabe and Ito's, safe for the colour-blind, and no meaning hangs on colour alone:
+lines also differ in dash, points in marker.
 """
 
 import base64
 import builtins
+import hashlib
 import io
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
@@ -34,7 +36,7 @@ _THEMES = {"light": ("#ffffff", "#1a1a1a", "#d0d0d0"), "dark": ("#121212", "#e8e
 _theme = "light"
 PIXELS = 150  # an inch, as a page shows them; a picture has twice as many
 PAGE = 774  # pixels of a page's column, which shrinks what is wider
-FORMS = [(theme, width) for theme in ("light", "dark") for width in ("", "-narrow")]
+FORMS = ("dark", "light-narrow", "dark-narrow")  # besides the light one
 PHONE, LOWEST, HIGHEST = 3.6, 2.5, 2.9  # inches: a phone's column, and a panel's height there
 
 
@@ -144,13 +146,20 @@ def render(
     return fig
 
 
-def png(fig: Figure) -> str:
+def png(fig: Figure) -> bytes:
     """A drawn figure in 128 colours, no eye sees more in a plot; the same bytes in every run."""
     buffer, canvas = io.BytesIO(), fig.canvas
     assert isinstance(canvas, FigureCanvasAgg)
     picture = Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB")
     picture.quantize(128, dither=Image.Dither.NONE).save(buffer, "PNG", optimize=True)
-    return base64.b64encode(buffer.getvalue()).decode()
+    return buffer.getvalue()
+
+
+def _write(path: Path, content: bytes) -> None:
+    """A file, whole or not at all."""
+    draft = path.with_suffix(".tmp")
+    draft.write_bytes(content)
+    draft.replace(path)
 
 
 def show(
@@ -159,25 +168,32 @@ def show(
     cols: int = 1,
     size: tuple[float, float] = (4.8, 3.1),
 ) -> None:
-    """Display `draw(*axes)` as one output: light and dark, wide and narrow, with its numbers.
+    """Display `draw(*axes)` as one picture, that of a light page.
 
-    Where the environment has FLTUTILS_DRAFT, as for runs at other seeds, nobody looks at it: `draw`
+    What a site needs besides goes to folders that the environment names, in files called by the
+    picture's sha256: its numbers where FLTUTILS_TABLES is set, its other forms where
+    FLTUTILS_FIGURES is. With FLTUTILS_DRAFT, as for runs at other seeds, nobody looks at it: `draw`
     is called, and no pixel is made.
     """
     if os.environ.get("FLTUTILS_DRAFT"):
         with themed("light"):
             figure(draw, rows, cols, size)
         return
-    forms = {
-        theme + width: render(draw, theme, rows, cols, size, bool(width)) for theme, width in FORMS
-    }
-    pictures = {name: png(fig) for name, fig in forms.items()}
+    fig = render(draw, "light", rows, cols, size)
+    light = png(fig)
     display = getattr(builtins, "display", None)  # IPython puts it there
     if display is not None:
-        bundle = {"image/png": pictures.pop("light"), "text/plain": "<Figure>"}
+        bundle = {"image/png": base64.b64encode(light).decode(), "text/plain": "<Figure>"}
         shown = dict(zip(("width", "height"), displayed(size), strict=True))
-        own = pictures | {"data": drawn.packed(forms["light"].axes)}
-        display(bundle, raw=True, metadata={"fltutils": own, "image/png": shown})
+        display(bundle, raw=True, metadata={"image/png": shown})
+    stem = hashlib.sha256(light).hexdigest()
+    if folder := os.environ.get("FLTUTILS_TABLES"):
+        _write(Path(folder, f"{stem}.csv"), drawn.table(fig.axes).encode())
+    if folder := os.environ.get("FLTUTILS_FIGURES"):
+        for form in FORMS:
+            theme, _, narrow = form.partition("-")
+            other = render(draw, theme, rows, cols, size, bool(narrow))
+            _write(Path(folder, f"{stem}.{form}.png"), png(other))
 
 
 def seeds(

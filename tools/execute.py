@@ -25,11 +25,19 @@ from nbformat import NotebookNode
 
 from tools import chapters as book
 from tools import kernels, slices
-from tools.files import ToolError, digest, read_derived, write_atomic, write_if_changed, write_json
+from tools.files import (
+    ToolError,
+    digest,
+    read_derived,
+    swap,
+    write_atomic,
+    write_if_changed,
+    write_json,
+)
 from tools.names import INJECTED
 
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
-DRAFT = "FLTUTILS_DRAFT"  # read by fltutils.plots
+DRAFT, TABLES, FIGURES = (f"FLTUTILS_{what}" for what in ("DRAFT", "TABLES", "FIGURES"))  # of plots
 NOISE = ("papermill", "execution")
 ROOM = 1_000_000  # bytes a disk has that is not full
 
@@ -160,19 +168,26 @@ def graft(source: NotebookNode, executed: NotebookNode) -> NotebookNode:
     return nb
 
 
+def state(folder: Path, name: str) -> str:
+    """One hash of a run's notebook and of the files that its figures left."""
+    paths = [folder / f"{name}.ipynb", *sorted((folder / "figures" / name).glob("*"))]
+    return digest(
+        part for path in paths if path.exists() for part in (path.name, path.read_bytes())
+    )
+
+
 def store(task: Task, source: NotebookNode, executed: NotebookNode, report: dict[str, Any]) -> None:
     """Write the normalised notebook, then the report that vouches for it."""
     text = nbformat.writes(graft(source, executed)) + "\n"
     write_if_changed(task.out / f"{task.chapter}.ipynb", text)
-    write_json(task.out / f"{task.chapter}.json", report | {"digest": digest([text])})
+    known = {"digest": state(task.out, task.chapter)}
+    write_json(task.out / f"{task.chapter}.json", report | known)
 
 
 def last_report(folder: Path, name: str) -> dict[str, Any]:
-    """What is known of a chapter's last run; empty where its notebook is not what that wrote."""
+    """What is known of a chapter's last run; empty where its files are not what that wrote."""
     report: dict[str, Any] = read_derived(folder / f"{name}.json", {})
-    path = folder / f"{name}.ipynb"
-    known = path.exists() and digest([path.read_bytes()]) == report.get("digest")
-    return report if known else {}
+    return report if report.get("digest") == state(folder, name) else {}
 
 
 def last_run(folder: Path, name: str, key: str) -> NotebookNode | None:
@@ -197,8 +212,9 @@ def work(root: Path, run: Run, place: Path, sockets: Path, show: Callable[[str],
     run.folder = Path(tempfile.mkdtemp(dir=place))
     write_atomic(run.folder / "in.ipynb", nbformat.writes(run.source))
     env = os.environ | dict.fromkeys(THREADS, "1") | {"PYDEVD_DISABLE_FILE_VALIDATION": "1"}
-    if run.task.draft:
-        env[DRAFT] = "1"
+    figures = run.folder / "figures"
+    figures.mkdir()
+    env |= {DRAFT: "1"} if run.task.draft else dict.fromkeys((TABLES, FIGURES), str(figures))
     command = [sys.executable, "-m", "tools.worker", "in.ipynb", "out.ipynb"]
     command += [json.dumps(run.task.parameters), "report.json", str(root / "book")]
     command += [str(sockets / run.folder.name)]
@@ -231,6 +247,7 @@ def finish(root: Path, run: Run) -> dict[str, Any]:
         text = f"{run.task.title}: code cell {number} `{first}` ({where}): {failure['error']}"
         return seconds | {"failure": f"{text}\n{failure['traceback']}".rstrip()}
     executed = nbformat.read(run.folder / "out.ipynb", as_version=4)
+    swap(run.folder / "figures", run.task.out / "figures" / run.task.chapter)
     store(run.task, run.source, executed, {"key": run.key} | seconds)
     return seconds
 
@@ -322,7 +339,7 @@ def run_all(root: Path, tasks: list[Task], jobs: int | None = None) -> dict[str,
 
 def last_seconds(root: Path, chapter: str) -> float:
     """CPU seconds of the chapter's last default run, here or as stored; long ones go first."""
-    stored: dict[str, float] = read_derived(root / "book/timings.json", {})
+    stored: dict[str, float] = read_derived(root / "book/_generated/timings.json", {})
     report = last_report(root / "_build/executed", chapter)
     return float(report.get("cpu_seconds", stored.get(chapter, 1e9)))
 

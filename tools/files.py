@@ -4,6 +4,7 @@ import fcntl
 import hashlib
 import json
 import os
+import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -49,6 +50,17 @@ def read_derived(path: Path, default: Value) -> Value:
         if isinstance(value := json.loads(path.read_bytes()), type(default)):
             return value
     return default
+
+
+def swap(new: Path, place: Path) -> None:
+    """Put a finished folder at its place: at no moment does a half-written one stand there."""
+    old = place.with_name(f"{place.name}.old")
+    shutil.rmtree(old, ignore_errors=True)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    if place.exists():
+        os.replace(place, old)
+    os.replace(new, place)
+    shutil.rmtree(old, ignore_errors=True)
 
 
 @contextmanager

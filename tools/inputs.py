@@ -57,7 +57,7 @@ def notebook(root: Path, path: Path) -> None:
 
 def lab(path: Path) -> None:
     """A lab's configuration can be read, and its two pictures are there."""
-    config, folder = readers.read_json(path), path.parents[1] / "_assets"
+    config, folder = readers.read_json(path), path.parents[1] / "_generated/assets"
     shared = config.get("picture") if isinstance(config, dict) else None
     for tail in ("-light", "-dark") if shared else ("", ".dark"):
         picture = folder / (f"{shared}{tail}.png" if shared else f"labs/{path.stem}{tail}.png")
@@ -72,16 +72,16 @@ def checks(root: Path) -> Iterator[Callable[[], object]]:
     yield partial(book.pages, root)
     yield partial(config, root)
     yield partial(table, root / "book/macros.json", str, "a text")
-    if (root / "book/timings.json").exists():  # else `make book` writes it
-        yield partial(table, root / "book/timings.json", int, "a whole number")
+    if (root / "book/_generated/timings.json").exists():  # else `make book` writes it
+        yield partial(table, root / "book/_generated/timings.json", int, "a whole number")
     yield partial(bibliography.citations, root / "book/references.bib")
     yield partial(readers.read_toml, root / "book/claims.toml")
     for path in sorted((root / "book").glob("*.md")):
         yield partial(chapter, path)
     for path in sorted((root / book.PACKAGE).rglob("*.py")):
         yield partial(lambda path: book.parse(path, readers.text(path)), path)
-    if (root / "book/mutation.json").exists():  # else the statistics say how it is made
-        yield partial(readers.read_json, root / "book/mutation.json")
+    if (root / "book/_generated/mutation.json").exists():  # else the statistics say how it is made
+        yield partial(readers.read_json, root / "book/_generated/mutation.json")
     for path in sorted((root / "book/labs").glob("*.json")):
         yield partial(lab, path)
 

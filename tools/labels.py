@@ -80,7 +80,7 @@ def figure(cell: NotebookNode) -> tuple[str, str, list[str]]:
 
 def read_pages(root: Path, committed: bool) -> tuple[BuildEnvironment, dict[str, nodes.document]]:
     """What Sphinx knows once it has read every page as for the site; nothing is written."""
-    site.fill_cache(root, book.chapters(root), committed)
+    site.fill_cache(root, {n: site.stored(root, n, committed) for n in book.chapters(root)})
     claims.record(root, committed)  # for the ledger's page, were it of an older form
     given = {"external_toc_path": str(root / "_toc.yml"), "latex_individualpages": False}
     given["nb_execution_cache_path"] = str(root / "_build/.jupyter_cache")
@@ -151,7 +151,7 @@ def read_book(root: Path, committed: bool = False) -> Book:
         known = {"key": key, "titles": titles, "labels": all_labels(env, trees)}
         write_json(store, known)
     macros: dict[str, str] = read_derived(root / "book/macros.json", {})
-    timings: dict[str, int] = read_derived(root / "book/timings.json", {})
+    timings: dict[str, int] = read_derived(root / "book/_generated/timings.json", {})
     labels = {name: Label(*entry) for name, entry in known["labels"].items()}
     works, titles = citations(root / "book/references.bib"), known["titles"]
     pages, ran = book.pages(root), book.chapters(root)

@@ -27,7 +27,7 @@ from tools import chapters as book
 from tools import margins
 from tools.files import ToolError, read_derived, write_json
 
-STORE = "book/laws.json"
+STORE = "book/_generated/laws.json"
 LEAST = 0.9  # of the changes that some claim must notice
 PICKS = {"where": (1, 2), "maximum": (0, 1), "minimum": (0, 1), "max": (0, 1), "min": (0, 1)}
 BOUNDED = ("clip", "clamp")  # methods that keep a value within limits

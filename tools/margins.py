@@ -12,7 +12,7 @@ from tools.execute import Task
 from tools.files import ToolError, digest, read_derived, write_atomic, write_json
 
 SEEDS = 10
-STORE = "book/margins.json"
+STORE = "book/_generated/margins.json"
 RUNS = "_build/margins"  # a folder of notebooks a seed
 
 

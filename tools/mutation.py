@@ -1,8 +1,8 @@
 """The mutation score of fltutils: how many small changes of its code a fast test notices.
 
-mutmut makes and tries the changes in _build/mutation; book/mutation.json, which the statistics
-page shows, has the score, and _build/mutation/survivors.txt what no test noticed. A change that
-nothing could notice stands in tools/mutation.toml with its reason.
+mutmut makes and tries the changes in _build/mutation; book/_generated/mutation.json, which the
+statistics page shows, has the score, and _build/mutation/survivors.txt what no test noticed. A
+change that nothing could notice stands in tools/mutation.toml with its reason.
 """
 
 import contextlib
@@ -99,7 +99,7 @@ def check(found: Record) -> None:
 
 
 def main(argv: list[str]) -> None:
-    """Measure, write book/mutation.json, and fail below the least score."""
+    """Measure, write book/_generated/mutation.json, and fail below the least score."""
     root = Path.cwd()
     rules = readers.read_toml(root / "tools/mutation.toml")["equivalent"]  # before an hour's work
     folder = prepare(root)
@@ -110,6 +110,6 @@ def main(argv: list[str]) -> None:
     write_atomic(folder / "survivors.txt", told)
     result = record(changes, len(found) - len(changes), rules)
     commit = {"commit": address.git(root, "rev-parse", "HEAD")}
-    write_json(root / "book/mutation.json", commit | result)
+    write_json(root / "book/_generated/mutation.json", commit | result)
     print(f"mutation: {result['killed']} of {result['mutants']} noticed, score {result['score']}")
     check(result)

@@ -6,3 +6,4 @@ GLUE = "application/papermill.record/"
 INJECTED = "injected-parameters"
 OWN_TYPES = "application/vnd.fltutils."  # for tools and tests, not for readers
 BRANCH = "published"  # the notebooks that Colab opens lie there
+GENERATED = "book/_generated"  # committed files that tools write

@@ -1,9 +1,10 @@
 """The picture of the front page and of the README: one figure of a chapter, in both themes."""
 
-import base64
 from pathlib import Path
 
+from tools import forms
 from tools.files import ToolError, write_atomic
+from tools.names import GENERATED
 from tools.portable import executed_chapter
 
 CHAPTER, FIGURE = "benign_overfitting", "fig-phase-relu"
@@ -11,16 +12,14 @@ CHAPTER, FIGURE = "benign_overfitting", "fig-phase-relu"
 
 def picture(root: Path, chapter: str, figure: str) -> tuple[bytes, bytes]:
     """The light and the dark form of a figure, from the executed chapter."""
-    for cell in executed_chapter(root, chapter).cells:
-        if cell.metadata.get("mystnb", {}).get("figure", {}).get("name") == figure:
-            output = next(o for o in cell.outputs if "image/png" in o.get("data", {}))
-            light, dark = output.data["image/png"], output.metadata["fltutils"]["dark"]
-            return base64.b64decode(light), base64.b64decode(dark)
+    for name, light in forms.pictures(executed_chapter(root, chapter)):
+        if name == figure:
+            return light, (forms.folder(root, chapter) / f"{figure}.dark.png").read_bytes()
     raise ToolError(f"book/{chapter}.md has no figure {figure}")
 
 
 def main(argv: list[str]) -> None:
-    """Write book/_assets/front-light.png and front-dark.png."""
+    """Write book/_generated/assets/front-light.png and front-dark.png."""
     root = Path.cwd()
     for theme, png in zip(("light", "dark"), picture(root, CHAPTER, FIGURE), strict=True):
-        write_atomic(root / "book" / "_assets" / f"front-{theme}.png", png)
+        write_atomic(root / GENERATED / "assets" / f"front-{theme}.png", png)

@@ -5,16 +5,22 @@
 
 import base64
 import binascii
+import hashlib
 import io
+import os
 import re
-import zlib
-from collections.abc import Generator, Iterator
+import tempfile
+from collections.abc import Generator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from nbval.plugin import IPyNbCell
 from PIL import Image
+
+from tools.execute import TABLES
+from tools.forms import folder
 
 BLOCK = 16  # pixels: about what a marker covers
 NUMBER = re.compile(r"(?<=,)-?\d[\d.e+-]*(?=[,\n])")  # in a table
@@ -47,21 +53,21 @@ def alike(ours: str, theirs: str) -> bool:
     return a is not None and b is not None and a.shape == b.shape and change(a, b) < CHANGE
 
 
-def pictures(outputs: list[Any]) -> Iterator[tuple[str, str]]:
-    """Every picture of a cell, in each form, with what to call it."""
-    for output in outputs:
-        if light := output.get("data", {}).get("image/png"):
-            yield "the picture", light
-        forms = output.get("metadata", {}).get("fltutils", {})
-        for form, data in sorted(forms.items()):  # a stored notebook has them in this order
-            if form != "data":
-                yield f"the {form} form of the picture", data
+def pictures(outputs: list[Any]) -> list[str]:
+    """Every picture of a cell."""
+    found = (output.get("data", {}).get("image/png") for output in outputs)
+    return [light for light in found if light]
 
 
-def tables(outputs: list[Any]) -> list[str]:
-    """The numbers of a cell's pictures."""
-    packed = [o.get("metadata", {}).get("fltutils", {}).get("data") for o in outputs]
-    return [zlib.decompress(base64.b64decode(data)).decode() for data in packed if data]
+def table(path: Path) -> str:
+    """The numbers of a picture; empty where it has none."""
+    return path.read_text(encoding="utf-8") if path.exists() else ""
+
+
+def drawn(light: str) -> str:
+    """The numbers of a picture of this run."""
+    stem = hashlib.sha256(base64.b64decode(light)).hexdigest()
+    return table(Path(os.environ[TABLES], f"{stem}.csv"))
 
 
 def near(ours: str, theirs: str) -> bool:
@@ -73,29 +79,36 @@ def near(ours: str, theirs: str) -> bool:
 
 def shape(outputs: list[Any]) -> list[Any]:
     """What nbval leaves out of a cell's displays besides pictures: their types and metadata."""
-    return [
-        (output.output_type, {k: v for k, v in output.metadata.items() if k != "fltutils"})
-        for output in outputs
-        if "data" in output
-    ]
+    return [(output.output_type, output.metadata) for output in outputs if "data" in output]
 
 
-def faults(reference: list[Any], found: list[Any]) -> list[str]:
-    """The pictures of a cell that do not show what the stored ones show."""
-    stored, made = list(pictures(reference)), list(pictures(found))
-    if [name for name, _ in stored] != [name for name, _ in made]:
-        return [f"stored pictures in all forms: {len(stored)}, of this run: {len(made)}"]
+def faults(reference: list[Any], found: list[Any], numbers: str) -> list[str]:
+    """The pictures of a cell that do not show what the stored ones show, with these numbers."""
+    stored, made = pictures(reference), pictures(found)
+    if len(stored) != len(made):
+        return [f"stored pictures: {len(stored)}, of this run: {len(made)}"]
     if shape(reference) != shape(found):
         return [f"stored: {shape(reference)}, of this run: {shape(found)}"]
-    if not all(map(near, tables(reference), tables(found))):
+    if not near(numbers, "".join(map(drawn, made))):
         return ["the numbers of the picture differ"]
-    pairs = zip(stored, made, strict=True)
-    return [f"{name} shows something else" for (name, a), (_, b) in pairs if not alike(a, b)]
+    same = all(map(alike, stored, made))
+    return [] if same else ["the picture shows something else"]
+
+
+def pytest_configure(config: Any) -> None:
+    """Have the figures of notebooks leave their numbers in a folder."""
+    if config.getoption("nbval", False):
+        place = tempfile.TemporaryDirectory()
+        config.add_cleanup(place.cleanup)
+        os.environ[TABLES] = place.name
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
     """Compare a notebook cell's pictures after nbval has compared the rest."""
     yield
-    if isinstance(item, IPyNbCell) and (found := faults(item.cell.outputs, item.test_outputs)):
-        item.raise_cell_error("Cell outputs differ", "\n".join(found))
+    if isinstance(item, IPyNbCell):
+        place = folder(item.path.parents[1], item.path.stem)
+        numbers = table(place / f"{item.cell.metadata.get('figure')}.csv")
+        if found := faults(item.cell.outputs, item.test_outputs, numbers):
+            item.raise_cell_error("Cell outputs differ", "\n".join(found))

@@ -110,7 +110,7 @@ def seconds(page: Page, name: str, line: int) -> str:
     """CPU seconds of a chapter."""
     if name in page.shared.timings:
         return f"{page.shared.timings[name]} s"
-    return page.fault(line, f"book/timings.json has no {name!r}: run `make timings`")
+    return page.fault(line, f"book/_generated/timings.json has no {name!r}: run `make timings`")
 
 
 def role(page: Page, name: str, content: str, line: int) -> str:

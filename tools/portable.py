@@ -13,7 +13,7 @@ import nbformat
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell
 
-from tools import address, readers
+from tools import address, forms, readers
 from tools import chapters as book
 from tools.execute import cache_key, count_cells, graft, last_run
 from tools.files import ToolError, write_if_changed
@@ -88,7 +88,9 @@ def plain_code(cell: NotebookNode) -> NotebookNode:
     tags = book.tags(cell)
     hidden = {name: True for tag in tags for name in HIDDEN.get(tag, ())}
     view = "form" if "source_hidden" in hidden else ""  # Colab's word for it
-    metadata = {k: v for k, v in [("tags", tags), ("jupyter", hidden), ("cellView", view)] if v}
+    figure = cell.metadata.get("mystnb", {}).get("figure", {}).get("name")  # nbval finds its table
+    words = {"tags": tags, "jupyter": hidden, "cellView": view, "figure": figure}
+    metadata = {name: word for name, word in words.items() if word}
     return new_code_cell(cell.source, metadata=metadata, outputs=copy.deepcopy(cell.outputs))
 
 
@@ -137,11 +139,13 @@ def executed_chapter(root: Path, name: str) -> NotebookNode:
 def derived(root: Path, names: list[str], committed: bool) -> Iterator[tuple[str, NotebookNode]]:
     """Each chapter with its portable notebook; every fault of every chapter in one error."""
     ran = {n: stored(root, n, True) if committed else executed_chapter(root, n) for n in names}
+    for name, nb in ran.items():
+        (forms.check if committed else forms.write)(root, name, nb)
     shared = read_book(root, committed)
     found = []
-    for name in names:
+    for name, nb in ran.items():
         try:
-            yield name, portable(shared, name, ran[name])
+            yield name, portable(shared, name, nb)
         except ToolError as error:
             found.append(str(error))
     if found:

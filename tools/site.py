@@ -1,15 +1,12 @@
 """Render _build/html from stored outputs: nothing is executed, a warning is a fault."""
 
 import argparse
-import base64
-import hashlib
 import os
 import re
 import shutil
 import subprocess
 import sys
 import time
-import zlib
 from itertools import zip_longest
 from pathlib import Path
 
@@ -17,17 +14,12 @@ from jupyter_cache import get_cache
 from jupyter_cache.base import CacheBundleIn
 from nbformat import NotebookNode
 
-from tools import address, chapters, claims
+from tools import chapters, claims, forms
 from tools.execute import graft
-from tools.files import ToolError, write_atomic
+from tools.files import ToolError, swap, write_atomic
 from tools.lighten import lighten
 from tools.names import CLAIM, OWN_TYPES
 
-FORMS = {
-    "dark": "dark/{}.png",
-    "light-narrow": "narrow/{}.light.png",
-    "dark-narrow": "narrow/{}.dark.png",
-}
 JUPYTER_BOOK = "from jupyter_book.cli.main import main; main(prog_name='jupyter-book')"
 
 
@@ -47,52 +39,29 @@ def stored(root: Path, name: str, committed: bool) -> NotebookNode:
     return graft(source, nb)
 
 
-def provenance(root: Path, name: str, nb: NotebookNode) -> str:
-    """Where the numbers of a chapter's figures come from, as the head of their tables."""
-    first = next(c for c in chapters.code_cells(nb) if "parameters" in chapters.tags(c))
-    lines = [f"chapter {name}", *filter(None, first.source.split("\n"))]
-    lines += [f"version {address.commit(root)}"]
-    return "".join(f"# {line}\n" for line in lines)
+def bare(nb: NotebookNode) -> NotebookNode:
+    """A notebook without what a page does not show: our own types, and the size of a picture.
 
-
-def stated(output: NotebookNode) -> bool:
-    """Whether a claim's directive shows what this output says."""
-    return "quantity" in output.get("data", {}).get(CLAIM, {})
-
-
-def take_forms(root: Path, name: str, nb: NotebookNode) -> None:
-    """Move a figure's other forms into files named for its light form, its table into its own.
-
-    Our own types of output go.
+    What a claim found stands on the page where its directive does.
     """
-    build, head = root / "_build", provenance(root, name, nb)
     for cell in chapters.code_cells(nb):
-        cell.outputs = [out for out in cell.outputs if not stated(out)]
-        for output in cell.outputs:
-            data, about = output.get("data", {}), output.get("metadata", {})
-            if (forms := about.pop("fltutils", {})) and "image/png" in data:
-                about.pop("image/png")  # its size, which the page gives it
-                light = hashlib.sha256(base64.b64decode(data["image/png"])).hexdigest()
-                for form, place in FORMS.items():
-                    path = build / place.format(light)
-                    write_atomic(path, base64.b64decode(forms[form]))
-                label = cell.metadata["mystnb"]["figure"]["name"]
-                table = zlib.decompress(base64.b64decode(forms["data"])).decode()
-                write_atomic(build / f"data/{label}.csv", f"# figure {label}\n{head}{table}")
-            for kind in [kind for kind in data if kind.startswith(OWN_TYPES)]:
-                del data[kind]
+        cell.outputs = [o for o in cell.outputs if "quantity" not in o.get("data", {}).get(CLAIM, {})]
+    for output in (output for cell in chapters.code_cells(nb) for output in cell.outputs):
+        output.get("metadata", {}).pop("image/png", None)
+        data = output.get("data", {})
+        for kind in [kind for kind in data if kind.startswith(OWN_TYPES)]:
+            del data[kind]
+    return nb
 
 
-def fill_cache(root: Path, names: list[str], committed: bool) -> None:
-    """A fresh jupyter-cache, and the figures' other forms, from the stored notebooks."""
-    for folder in (".jupyter_cache", "dark", "narrow", "data"):
-        shutil.rmtree(root / "_build" / folder, ignore_errors=True)
-        (root / "_build" / folder).mkdir(parents=True)
-    cache = get_cache(str(root / "_build" / ".jupyter_cache"))
-    for name in names:
-        nb = stored(root, name, committed)
-        take_forms(root, name, nb)
-        cache.cache_notebook_bundle(CacheBundleIn(nb, name), check_validity=False, overwrite=True)
+def fill_cache(root: Path, ran: dict[str, NotebookNode]) -> None:
+    """A fresh jupyter-cache from the stored notebooks."""
+    folder = root / "_build/.jupyter_cache"
+    shutil.rmtree(folder, ignore_errors=True)
+    cache = get_cache(str(folder))
+    for name, nb in ran.items():
+        bundle = CacheBundleIn(bare(nb), name)
+        cache.cache_notebook_bundle(bundle, check_validity=False, overwrite=True)
 
 
 def run_sphinx(root: Path, output: Path) -> None:
@@ -129,21 +98,14 @@ def downloads(root: Path, names: list[str], site: Path) -> None:
         shutil.copy(portable, site / "_sources" / portable.name)
 
 
-def swap(new: Path, place: Path) -> None:
-    """Put a finished folder at its place: at no moment does a half-written site stand there."""
-    old = place.with_name(f"{place.name}.old")
-    shutil.rmtree(old, ignore_errors=True)
-    if place.exists():
-        os.replace(place, old)
-    os.replace(new, place)
-    shutil.rmtree(old, ignore_errors=True)
-
-
 def build(root: Path, committed: bool = False) -> Path:
     """Render the site from the last run, or from the committed notebooks."""
     names, work, place = chapters.chapters(root), root / "_build/.site", root / "_build/html"
     claims.collect(root, committed=committed)
-    fill_cache(root, names, committed)
+    ran = {name: stored(root, name, committed) for name in names}
+    for name, nb in ran.items():
+        forms.check(root, name, nb)
+    fill_cache(root, ran)
     run_sphinx(root, work)
     fresh = work / "_build/html"
     downloads(root, names, fresh)

@@ -1,4 +1,4 @@
-"""book/timings.json: CPU seconds of each chapter's last run, rounded up to change seldom."""
+"""timings.json: CPU seconds of each chapter's last run, rounded up to change seldom."""
 
 import argparse
 import math
@@ -21,11 +21,11 @@ def measured(root: Path, name: str) -> int:
 
 def add_missing(root: Path) -> None:
     """Give each chapter that has no timing yet its first one; the others stay."""
-    known: dict[str, int] = read_derived(root / "book/timings.json", {})
+    known: dict[str, int] = read_derived(root / "book/_generated/timings.json", {})
     names = book.chapters(root)
     if set(names) - set(known):
         seconds = {name: known.get(name) or measured(root, name) for name in names}
-        write_json(root / "book/timings.json", seconds)
+        write_json(root / "book/_generated/timings.json", seconds)
 
 
 def main(argv: list[str]) -> None:
@@ -34,10 +34,10 @@ def main(argv: list[str]) -> None:
     parser.add_argument("--longest", action="store_true", help="name notebooks, longest first")
     root = Path.cwd()
     if parser.parse_args(argv).longest:
-        stored: dict[str, int] = read_derived(root / "book/timings.json", {})
+        stored: dict[str, int] = read_derived(root / "book/_generated/timings.json", {})
         names = sorted(book.chapters(root), key=lambda name: -stored.get(name, 999))
         print(*(f"book/{name}.ipynb" for name in names))
         return
     seconds = {name: measured(root, name) for name in book.chapters(root)}
-    write_json(root / "book/timings.json", seconds)
+    write_json(root / "book/_generated/timings.json", seconds)
     print(", ".join(f"{name}: {value} s" for name, value in seconds.items()))

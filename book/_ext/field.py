@@ -1,7 +1,6 @@
 """What is drawn from book/map.toml: the map of the field, the cards of the front page, counts."""
 
 import base64
-import hashlib
 import io
 import re
 from collections import Counter
@@ -11,7 +10,7 @@ from typing import Any, ClassVar
 
 from docutils import nodes
 from jupyter_cache import get_cache
-from ledger import VERDICTS, GeneratedPart, needed
+from ledger import VERDICTS, GeneratedPart, needed, timings
 from PIL import Image
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxRole
@@ -21,6 +20,7 @@ from tools import readers
 from tools.bibliography import citations
 from tools.claims import SOURCES
 from tools.files import ToolError, write_atomic
+from tools.forms import folder
 
 LEVERS = ("data", "model", "algorithm", "evaluation")
 SPEED = 150  # words a minute, of a text that argues
@@ -90,11 +90,10 @@ def thumbnails(root: Path, name: str, figure: str) -> tuple[str, list[Path]]:
             if words.get("figure", {}).get("name") != figure:
                 continue
             shown = next(o["data"]["image/png"] for o in cell.outputs if "image/png" in o["data"])
-            light = base64.b64decode(shown)
-            twin = root / "_build/dark" / f"{hashlib.sha256(light).hexdigest()}.png"
-            forms = {"light": light, "dark": twin.read_bytes() if twin.exists() else light}
-            paths = [root / f"_build/cards/{name}-{theme}.png" for theme in forms]
-            for path, png in zip(paths, forms.values(), strict=True):
+            light, twin = base64.b64decode(shown), folder(root, name) / f"{figure}.dark.png"
+            both = {"light": light, "dark": twin.read_bytes() if twin.exists() else light}
+            paths = [root / f"_build/cards/{name}-{theme}.png" for theme in both]
+            for path, png in zip(paths, both.values(), strict=True):
                 small = io.BytesIO()
                 with Image.open(io.BytesIO(png)) as picture:
                     plain = picture.convert("RGB")
@@ -294,7 +293,7 @@ class ClaimCounts(GeneratedPart):
             )
             place = f"claims.html?verdict={verdict}#filters"
             line += nodes.reference("", "", shown, refuri=place)
-        seconds = sum(needed(self.book / "timings.json", "make timings").values())
+        seconds = sum(timings(self.book).values())
         line += nodes.inline("", f"the whole book runs in {seconds}\N{NO-BREAK SPACE}s on one core")
         first = book.chapters(self.book.parent)[0]
         links = {

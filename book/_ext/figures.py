@@ -5,7 +5,6 @@ large as the window, and picture and numbers can be downloaded.
 """
 
 import re
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,8 @@ from sphinx.application import Sphinx
 from sphinx.transforms import SphinxTransform
 from sphinx.util import logging
 
+from tools import forms
+from tools.files import write_atomic
 from tools.labels import wordless
 
 LOGGER = logging.getLogger(__name__)
@@ -29,16 +30,16 @@ class DarkTwins(SphinxTransform):
 
     def apply(self, **kwargs: Any) -> None:
         """Check and double the images of one page."""
-        dark_folder = Path(self.env.srcdir).parent / "_build" / "dark"
+        book = Path(self.env.srcdir)
         for image in list(self.document.findall(nodes.image)):
             line, name, caption = placed(image)
             alt, place = wordless("alt text", image.get("alt", "")), (self.env.docname, line)
             for what in filter(None, (alt, caption and wordless("caption", caption))):
                 LOGGER.warning("figure %s: %s", name, what, location=place, type="alt")
-            dark = dark_folder / Path(image["uri"]).name
+            dark = forms.folder(book.parent, self.env.docname) / f"{name}.dark.png"
             if "jupyter_execute" in image["uri"] and dark.exists():
                 light, twin = image.deepcopy(), image.deepcopy()
-                twin["uri"] = f"/../_build/dark/{dark.name}"
+                twin["uri"] = f"/{dark.relative_to(book)}"
                 light["classes"].append("only-light")
                 twin["classes"].append("only-dark")
                 # in a box: the theme hides a caption that follows a hidden image
@@ -110,22 +111,21 @@ def pictures(
     app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: nodes.document | None
 ) -> None:
     """Give the figures of a page their narrow forms and their links."""
-    build, out = Path(app.srcdir).parent / "_build", Path(app.outdir)
+    root, out = Path(app.srcdir).parent, Path(app.outdir)
 
     def linked(found: re.Match[str]) -> str:
         start, name, light, dark = found.groups()
         place = re.findall(r'src="([^"]+)"', light)[0]
-        forms = [build / "narrow" / f"{Path(place).stem}{tail}.png" for tail in (".light", ".dark")]
-        table = build / "data" / f"{name}.csv"
-        for source in (*forms, table):
-            folder = out / ("figures" if source == table else "_images")
-            folder.mkdir(exist_ok=True)
-            shutil.copy(source, folder)
-        shown = zip((light, dark), ("light", "dark"), forms, strict=True)
+        folder = forms.folder(root, page)
+        narrow = [folder / f"{name}.{theme}-narrow.png" for theme in ("light", "dark")]
+        for source in narrow:
+            write_atomic(out / "_images" / source.name, source.read_bytes())
+        write_atomic(out / "figures" / f"{name}.csv", forms.table(root, page, name))
         links = (
             f'<a href="{place}" download="{name}.png">picture</a> '
             f'<a href="figures/{name}.csv" download>numbers</a>'
         )
+        shown = zip((light, dark), ("light", "dark"), narrow, strict=True)
         both = "\n".join(form(*one) for one in shown)
         return f'{start}<div class="twins">\n{both}\n</div>\n<p class="take">{links}</p>'
 

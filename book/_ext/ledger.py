@@ -35,7 +35,7 @@ def needed(path: Path, command: str) -> Any:
 
 def timings(book: Path) -> dict[str, int]:
     """CPU seconds of each chapter."""
-    return dict(needed(book / "timings.json", "make timings"))
+    return dict(needed(book / "_generated/timings.json", "make timings"))
 
 
 def locked_versions(root: Path) -> dict[str, str]:
@@ -315,7 +315,7 @@ class ExecutionStatistics(GeneratedPart):
 
     def mutation(self) -> nodes.table:
         """How many small changes of fltutils its tests notice."""
-        found = needed(self.book / "mutation.json", "make mutation")
+        found = needed(self.book / "_generated/mutation.json", "make mutation")
         rows = {
             "small changes tried": found["mutants"],
             "noticed by a test": found["killed"],
@@ -328,14 +328,16 @@ class ExecutionStatistics(GeneratedPart):
 
 
 class Cpu(SphinxRole):
-    """CPU seconds of a chapter, from book/timings.json."""
+    """CPU seconds of a chapter, from book/_generated/timings.json."""
 
     def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
         """Write `15 s`, or warn that the chapter was never timed."""
         try:
             seconds = timings(Path(self.env.srcdir))
             if self.text not in seconds:
-                raise ToolError(f"book/timings.json has no {self.text!r}: run `make timings`")
+                raise ToolError(
+                    f"book/_generated/timings.json has no {self.text!r}: run `make timings`"
+                )
         except ToolError as error:
             message = self.inliner.reporter.error(str(error), line=self.lineno)
             return [], [message]

@@ -150,7 +150,7 @@ def page_context(
     if "kernelspec" in app.env.metadata[page]:
         context["ipynb_source"] = f"{page}.ipynb"
     files = {v: Path(app.srcdir, k.lstrip("/")) for k, v in app.builder.images.items()}
-    files["_static"] = Path(app.srcdir, "_assets")
+    files["_static"] = Path(app.srcdir, "_generated/assets")
     body = mend(sized_images(context["body"], files))
     if "claims" in app.env.found_docs:
         body = claim_boxes(body, app.builder.get_relative_uri(page, "claims"))

@@ -12,7 +12,7 @@ from tools import readers
 from tools.files import read_derived, write_json
 
 SCHEMA = "_assets/claims.schema.json"
-LAWS = "book/laws.json"
+LAWS = "book/_generated/laws.json"
 
 
 def told(value: float | None) -> str:
@@ -32,7 +32,7 @@ def untold(root: Path, row: dict[str, Any]) -> list[str]:
 def claims(root: Path) -> list[dict[str, Any]]:
     """Every claim: what is registered, what was found, and where it stands."""
     register = {claim["id"]: claim for claim in found.register(root)}
-    margins: dict[str, Any] = read_derived(root / "book/margins.json", {})
+    margins: dict[str, Any] = read_derived(root / "book/_generated/margins.json", {})
     public = []
     for row in readers.read_json(root / "_build/claims.json"):
         claim, ran = register[row["id"]], row["verdict"] != "planned"

@@ -1,16 +1,15 @@
 """The chapters' sources: code that fits a page, figures with words, prose without typed numbers."""
 
-import base64
-import json
 import re
 from pathlib import Path
 
 import jupytext
 import pytest
 
+from tools import forms, site
 from tools.chapters import CELL, chapters, live
 from tools.format import COLUMNS, formatted, parts
-from tools.pictures import CHAPTER
+from tools.pictures import CHAPTER, FIGURE
 
 ROOT = Path(__file__).parents[2]
 CHAPTERS = chapters(ROOT)
@@ -68,12 +67,10 @@ def test_the_first_code_cell_holds_the_parameters(name: str) -> None:
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_the_front_picture_is_the_figure_of_its_chapter(theme: str) -> None:
-    picture = base64.b64encode((ROOT / f"book/_assets/front-{theme}.png").read_bytes()).decode()
-    notebook = json.loads((ROOT / "book" / f"{CHAPTER}.ipynb").read_text())
-    outputs = [o for cell in notebook["cells"] for o in cell.get("outputs", [])]
-    shown = [o.get("data", {}).get("image/png", "").strip() for o in outputs]
-    shown += [o.get("metadata", {}).get("fltutils", {}).get("dark", "") for o in outputs]
-    assert picture in shown, "run `python -m tools pictures`"
+    front = (ROOT / f"book/_generated/assets/front-{theme}.png").read_bytes()
+    light = dict(forms.pictures(site.stored(ROOT, CHAPTER, committed=True)))[FIGURE]
+    dark = (forms.folder(ROOT, CHAPTER) / f"{FIGURE}.dark.png").read_bytes()
+    assert front == {"light": light, "dark": dark}[theme], "run `python -m tools pictures`"
 
 
 @pytest.mark.parametrize("name", CHAPTERS)

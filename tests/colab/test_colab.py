@@ -30,7 +30,7 @@ from tools.portable import install_cell
 
 ROOT = Path(__file__).parents[2]
 FREEZE = ROOT.parent / "shared/data/colab-pip-freeze.txt"
-TIMINGS = json.loads((ROOT / "book/timings.json").read_text())
+TIMINGS = json.loads((ROOT / "book/_generated/timings.json").read_text())
 CHAPTERS = sorted(book.chapters(ROOT), key=lambda name: TIMINGS.get(name, 0))
 NIGHTLY = [pytest.param(name, marks=pytest.mark.nightly) for name in CHAPTERS[1:]]
 SIZE = 100_000  # bytes a wheel may have

@@ -1,7 +1,5 @@
 """The table below a figure holds every number that the figure draws, and says what it has not."""
 
-import base64
-import zlib
 from collections.abc import Callable
 
 import numpy as np
@@ -86,8 +84,3 @@ def test_each_panel_has_its_number_and_a_scale_is_none() -> None:
     assert found[0].endswith("y: $y$")
     assert [line for line in found if line.startswith("2,")] == ["2,line,1,1,", "2,line,2,2,"]
     assert not [line for line in found if line.startswith("3")]
-
-
-def test_a_notebook_holds_the_table_packed() -> None:
-    axes = plots.render(lambda ax: ax.plot(x, x), "dark", 1, 1, (4.0, 2.0)).axes
-    assert zlib.decompress(base64.b64decode(drawn.packed(axes))).decode() == drawn.table(axes)

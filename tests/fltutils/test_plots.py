@@ -2,8 +2,9 @@
 
 import base64
 import builtins
+import hashlib
 import io
-import zlib
+from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
@@ -25,7 +26,7 @@ def draw(ax: Axes) -> None:
 
 
 def png(theme: str = "light", what: Any = draw, rows: int = 1, cols: int = 1) -> bytes:
-    return base64.b64decode(plots.png(plots.render(what, theme, rows, cols, (4.0, 1.5))))
+    return plots.png(plots.render(what, theme, rows, cols, (4.0, 1.5)))
 
 
 def pixels(image: bytes) -> np.ndarray:
@@ -92,27 +93,52 @@ def test_text_can_be_read_on_its_page(theme: str) -> None:
     assert (high + 0.05) / (low + 0.05) > 7
 
 
-def test_show_displays_one_output_with_its_dark_twin(monkeypatch: pytest.MonkeyPatch) -> None:
-    shown: list[tuple[dict[str, Any], dict[str, Any]]] = []
+@pytest.fixture
+def shown(monkeypatch: pytest.MonkeyPatch) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+    """What is displayed: bundles with their metadata, where the environment asks for no files."""
+    bundles: list[tuple[dict[str, Any], dict[str, Any]]] = []
 
     def display(bundle: dict[str, Any], *, raw: bool, metadata: dict[str, Any]) -> None:
         assert raw
-        shown.append((bundle, metadata))
+        bundles.append((bundle, metadata))
 
     monkeypatch.setattr(builtins, "display", display, raising=False)
-    monkeypatch.delenv("FLTUTILS_DRAFT", raising=False)
+    for name in ("DRAFT", "TABLES", "FIGURES"):
+        monkeypatch.delenv(f"FLTUTILS_{name}", raising=False)
+    return bundles
+
+
+def test_show_displays_the_light_picture_and_nothing_else(
+    shown: list[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     plots.show(draw, size=(4.0, 1.5))
     ((bundle, metadata),) = shown
-    assert set(bundle) == {"image/png", "text/plain"}
-    assert bundle["text/plain"] == "<Figure>"
-    own, shown_as = metadata["fltutils"], metadata["image/png"]
-    assert set(metadata) == {"fltutils", "image/png"}
-    assert set(own) == {"dark", "light-narrow", "dark-narrow", "data"}
-    assert base64.b64decode(bundle["image/png"]) == png("light")
-    assert base64.b64decode(own["dark"]) == png("dark")
-    assert len({bundle["image/png"], own["dark"], own["light-narrow"], own["dark-narrow"]}) == 4
-    assert shown_as == {"width": 600, "height": 225}
-    assert zlib.decompress(base64.b64decode(own["data"])).decode().endswith("\n1,$\\gamma$,1,1,\n")
+    assert bundle == {"image/png": base64.b64encode(png()).decode(), "text/plain": "<Figure>"}
+    assert metadata == {"image/png": {"width": 600, "height": 225}}
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_numbers_and_other_forms_go_where_the_environment_says(
+    shown: list[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stem = hashlib.sha256(png()).hexdigest()
+    monkeypatch.setenv("FLTUTILS_TABLES", str(tmp_path))
+    plots.show(draw, size=(4.0, 1.5))
+    assert [path.name for path in tmp_path.iterdir()] == [f"{stem}.csv"]
+    table = (tmp_path / f"{stem}.csv").read_text()
+    assert table.endswith("\npanel,series,x,y,value\n1,$\\gamma$,0,0,\n1,$\\gamma$,1,1,\n")
+    monkeypatch.setenv("FLTUTILS_FIGURES", str(tmp_path))
+    plots.show(draw, size=(4.0, 1.5))
+    forms = {path.name: path.read_bytes() for path in tmp_path.glob("*.png")}
+    assert set(forms) == {f"{stem}.{form}.png" for form in plots.FORMS}
+    assert len({png(), *forms.values()}) == 4
+    assert forms[f"{stem}.dark.png"] == png("dark")
+    dark = {name: pixels(form)[0, 0].max() < 0.1 for name, form in forms.items()}
+    narrow = {name: pixels(form).shape[1] == plots.PAGE for name, form in forms.items()}
+    assert {name for name in forms if dark[name]} == {name for name in forms if ".dark" in name}
+    assert {name for name in forms if narrow[name]} == {n for n in forms if "-narrow" in n}
+    assert shown[0] == shown[1]
 
 
 def test_a_draft_draws_and_shows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -250,17 +276,19 @@ def test_eight_points_are_ten_pixels_on_a_phone() -> None:
     assert 8 / 72 * column / plots.PHONE > 10
 
 
-def test_the_figure_of_a_chapter_is_as_wide_as_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_figure_is_drawn_once_where_nobody_asks_for_more(
+    shown: list[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     asked: list[tuple[Any, ...]] = []
     monkeypatch.setattr(plots, "render", lambda draw, *rest: asked.append(rest))
-    monkeypatch.setattr(plots, "png", lambda fig: "")
-    monkeypatch.delattr(builtins, "display", raising=False)
+    monkeypatch.setattr(plots, "png", lambda fig: b"")
     plots.show(draw)
+    assert asked == [("light", 1, 1, (4.8, 3.1))]
+    monkeypatch.setenv("FLTUTILS_FIGURES", str(tmp_path))
     plots.show(draw, 2, 3, (7.0, 4.0))
-    forms = [(theme, narrow) for theme in ("light", "dark") for narrow in (False, True)]
-    asked_for = [(theme, 1, 1, (4.8, 3.1), narrow) for theme, narrow in forms]
-    asked_for += [(theme, 2, 3, (7.0, 4.0), narrow) for theme, narrow in forms]
-    assert asked == asked_for
+    others = [("dark", False), ("light", True), ("dark", True)]
+    wide = ("light", 2, 3, (7.0, 4.0))
+    assert asked[1:] == [wide, *((theme, *wide[1:], narrow) for theme, narrow in others)]
 
 
 def test_runs_are_thin_their_mean_is_thick_and_theory_is_dashed() -> None:

@@ -1,11 +1,12 @@
-"""Where the labs' scripts lie, and the comparison with torch."""
+"""Where the labs' scripts lie, written and generated, and the comparison with torch."""
 
 import math
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
-FOLDER = ROOT / "book" / "_assets" / "labs"
+ASSETS = ROOT / "book" / "_assets" / "labs"
+FOLDER = ROOT / "book" / "_generated" / "assets" / "labs"
 
 
 def _plain(x: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.labs.compare import FOLDER
+from tests.labs.compare import ASSETS
 from tools.node import binary
 
 HERE = Path(__file__).parent
@@ -32,7 +32,7 @@ def node() -> Callable[..., list[Any]]:
     """Runs calls (see node.js) on model scripts and gives their results."""
 
     def run(scripts: list[str], calls: list[dict[str, Any]]) -> list[Any]:
-        text = json.dumps({"folder": str(FOLDER), "scripts": scripts, "calls": calls})
+        text = json.dumps({"folder": str(ASSETS), "scripts": scripts, "calls": calls})
         done = subprocess.run(
             [binary(), str(Path(__file__).with_name("node.js"))],
             input=text, capture_output=True, text=True, check=False,

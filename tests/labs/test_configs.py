@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.labs.compare import ROOT
+from tests.labs.compare import ASSETS, ROOT
 from tools import address
 from tools.files import ToolError
 from tools.labs import configs
@@ -21,7 +21,7 @@ from tools.labs.models import MODELS
 def test_each_lab_is_well_formed(name: str) -> None:
     config = configs.load(name)
     for picture in configs.pictures(name, config).values():
-        assert (ROOT / "book" / "_assets" / picture).exists()
+        assert (configs.PICTURES.parent / picture).exists()
     assert {"title", "sentence", "plots", "sliders", "params"} <= set(config)
 
 
@@ -118,7 +118,7 @@ def _build(folder: Path, page: str) -> subprocess.CompletedProcess[str]:
     (folder / "conf.py").write_text(
         f"import sys\nsys.path[:0] = [{str(ROOT)!r}, {str(ROOT / 'book' / '_ext')!r}]\n"
         "extensions = ['myst_parser', 'labs']\n"
-        f"html_static_path = [{str(ROOT / 'book' / '_assets')!r}]\n"
+        f"html_static_path = {[str(ROOT / 'book' / f) for f in ('_assets', '_generated/assets')]}\n"
     )
     (folder / "index.md").write_text("# Home\n\n```{toctree}\nsub/page\n```\n")
     (folder / "sub").mkdir()
@@ -145,7 +145,7 @@ def test_the_directive_embeds_the_lab_and_its_figure(tmp_path: Path) -> None:
     assert "_static/labs/loader.js" in text
     shipped = (tmp_path / "out" / "_static" / "labs" / "lab.js").read_text()
     assert shipped.startswith('"use strict";')
-    assert len(shipped) < (ROOT / "book" / "_assets" / "labs" / "lab.js").stat().st_size
+    assert len(shipped) < (ASSETS / "lab.js").stat().st_size
     start = text.index('application/json">') + len('application/json">')
     assert json.loads(text[start : text.index("</script>", start)]) == configs.load("label_noise")
 

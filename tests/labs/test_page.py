@@ -20,7 +20,7 @@ from typing import Any
 
 import pytest
 
-from tests.labs.compare import FOLDER, apart
+from tests.labs.compare import ASSETS, FOLDER, apart
 from tools.chromium import existing as find
 from tools.labs import configs
 from tools.labs.build import bare
@@ -54,7 +54,8 @@ def browser(playwright: Any) -> Iterator[Any]:
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the scripts and one page a lab."""
     folder = tmp_path_factory.mktemp("site")
-    shutil.copytree(FOLDER, folder / "labs")
+    for scripts in (ASSETS, FOLDER):
+        shutil.copytree(scripts, folder / "labs", dirs_exist_ok=True)
     for path in (folder / "labs").glob("*.js"):
         path.write_text(bare(path.read_text()))
     for name, config in LABS.items():

@@ -354,7 +354,7 @@ def test_a_figure_grows_and_a_phone_sees_its_narrow_form(visit: Visit, address: 
     link = page.locator("a.enlarge.only-light").first
     link.scroll_into_view_if_needed()
     page.wait_for_function("document.querySelector('.twins img').currentSrc")
-    assert link.locator("img").evaluate("(i) => i.currentSrc").endswith(".light.png")
+    assert link.locator("img").evaluate("(i) => i.currentSrc").endswith(".light-narrow.png")
     told = """() => ['wide', 'narrow'].map((form) => getComputedStyle(
         document.querySelector(`figcaption .${form}`)).display)"""
     assert page.evaluate(told) == ["none", "inline"]  # panels below one another: Top, Bottom
@@ -369,7 +369,7 @@ def test_a_figure_grows_and_a_phone_sees_its_narrow_form(visit: Visit, address: 
         shown = image.bounding_box()
         assert shown
         assert shown["width"] > 900 or shown["height"] > 700
-        assert not image.evaluate("(i) => i.currentSrc").endswith(".light.png")
+        assert not image.evaluate("(i) => i.currentSrc").endswith(".light-narrow.png")
         page.keyboard.press("Escape")
         assert not box.is_visible()
         assert link.evaluate("(e) => e === document.activeElement")

@@ -87,8 +87,10 @@ def test_the_committed_notebooks_give_the_same_pages(tiny_book: Path, built_book
 def test_the_statistics_show_the_mutation_score(tiny_book: Path, built_book: Path) -> None:
     html = (built_book / "_build/html/statistics.html").read_text()
     assert all(text in html for text in ("mutmut 3.8.1", "<p>0.909</p>", "<p>90</p>"))
-    (tiny_book / "book/mutation.json").unlink()
-    with pytest.raises(ToolError, match=r"book/mutation\.json is missing: run `make mutation`"):
+    (tiny_book / "book/_generated/mutation.json").unlink()
+    with pytest.raises(
+        ToolError, match=r"_generated/mutation\.json is missing: run `make mutation`"
+    ):
         site.build(tiny_book)
 
 

@@ -1,9 +1,9 @@
 """A complete book of two pages and one chapter, made by hand: no kernel runs."""
 
 import base64
+import hashlib
 import io
 import json
-import zlib
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +11,12 @@ import jupytext
 import nbformat
 from PIL import Image
 
+from tools import forms
 from tools.names import CLAIM, EXERCISE, GLUE
 
-LINKED = ("_ext", "_assets", "_templates", "labs", "macros.json", "references.bib")
+LINKED = (
+    "_ext", "_assets", "_generated/assets", "_templates", "labs", "macros.json", "references.bib",
+)  # fmt: skip
 ALT = "A grey square that stands for a figure of the book"
 
 TOC = """format: jb-book
@@ -187,11 +190,18 @@ check(solution)
 """
 
 
-def png(shade: int) -> str:
+def png(shade: int) -> bytes:
     """A small grey picture."""
     buffer = io.BytesIO()
     Image.new("L", (40, 30), shade).save(buffer, "PNG")
-    return base64.b64encode(buffer.getvalue()).decode()
+    return buffer.getvalue()
+
+
+LIGHT = png(200)
+OTHER = {
+    "dark.png": png(50), "light-narrow.png": png(210), "dark-narrow.png": png(60),
+    "csv": b"# panel 1:\npanel,series,x,y,value\n",
+}  # fmt: skip
 
 
 def output(data: dict[str, Any], **metadata: Any) -> list[Any]:
@@ -204,13 +214,6 @@ def exercise(passed: bool) -> list[Any]:
     return output({"text/plain": "checked", EXERCISE: {"id": "tiny.x", "passed": passed}})
 
 
-def forms() -> dict[str, Any]:
-    """What a figure's output has beside its light picture."""
-    table = base64.b64encode(zlib.compress(b"# panel 1:\npanel,series,x,y,value\n")).decode()
-    own = {"dark": png(50), "light-narrow": png(210), "dark-narrow": png(60), "data": table}
-    return {"fltutils": own, "image/png": {"width": 20, "height": 15}}
-
-
 def outputs() -> list[list[Any]]:
     """What each code cell of the chapter has displayed."""
     record = {"id": "tiny.one", "predicted": "1", "measured": "0.9 ± 0.1", "margin": 9.0}
@@ -221,7 +224,7 @@ def outputs() -> list[list[Any]]:
     return [
         [],
         output({GLUE + "text/plain": "'0.42'"}, scrapbook={"name": "value", "mime_prefix": GLUE}),
-        output({"image/png": png(200), "text/plain": "<Figure>"}, **forms()),
+        output({"image/png": base64.b64encode(LIGHT).decode(), "text/plain": "<Figure>"}),
         output({"text/plain": "tiny.one: HOLDS", "text/html": box, CLAIM: record}),
         exercise(False),
         exercise(True),
@@ -232,7 +235,7 @@ def make(root: Path, real: Path) -> Path:
     """Write the book under `root`, with the extensions and assets of the real one."""
     book = root / "book"
     (root / "_build" / "executed").mkdir(parents=True)
-    book.mkdir()
+    (book / "_generated").mkdir(parents=True)
     for name in LINKED:
         (book / name).symlink_to(real / "book" / name)
     (root / "_config.yml").symlink_to(real / "_config.yml")
@@ -245,8 +248,8 @@ def make(root: Path, real: Path) -> Path:
     (root / "requirements.txt").write_text("numpy==2.4.6\n")
     (book / "claims.toml").write_text(CLAIMS)
     (book / "map.toml").write_text(MAP)
-    (book / "timings.json").write_text(json.dumps({"chapter": 5}))
-    (book / "mutation.json").write_text(json.dumps(MUTATION))
+    (book / "_generated/timings.json").write_text(json.dumps({"chapter": 5}))
+    (book / "_generated/mutation.json").write_text(json.dumps(MUTATION))
     notebook = jupytext.reads(CHAPTER, fmt="md:myst")
     notebook.cells = [cell for cell in notebook.cells if "never_shown" not in cell.source]
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
@@ -254,4 +257,9 @@ def make(root: Path, real: Path) -> Path:
         cell.outputs = shown
     nbformat.write(notebook, root / "_build" / "executed" / "chapter.ipynb")
     nbformat.write(notebook, book / "chapter.ipynb")
+    ran = root / forms.RAN / "chapter"
+    ran.mkdir(parents=True)
+    for form, content in OTHER.items():
+        (ran / f"{hashlib.sha256(LIGHT).hexdigest()}.{form}").write_bytes(content)
+    forms.write(root, "chapter", notebook)
     return root

@@ -75,7 +75,7 @@ def test_timings_are_rounded_up(built: Path, monkeypatch: pytest.MonkeyPatch) ->
     report = built / "_build/executed/tides.json"
     files.write_json(report, read_json(report) | {"cpu_seconds": 11.2})
     timings.main([])
-    assert read_json(built / "book/timings.json") == {"waves": 5, "tides": 15}
+    assert read_json(built / "book/_generated/timings.json") == {"waves": 5, "tides": 15}
     report.unlink()
     with pytest.raises(ToolError, match="tides was never executed"):
         timings.main([])
@@ -87,7 +87,7 @@ def test_the_longest_chapter_is_named_first(
     """Every chapter once; one that was never timed before all others."""
     monkeypatch.chdir(built)
     for stored, order in ({"waves": 5, "tides": 9}, "tides waves"), ({"tides": 9}, "waves tides"):
-        files.write_json(built / "book/timings.json", stored)
+        files.write_json(built / "book/_generated/timings.json", stored)
         timings.main(["--longest"])
         names = [Path(name).stem for name in capsys.readouterr().out.split()]
         assert names == order.split()
@@ -95,10 +95,10 @@ def test_the_longest_chapter_is_named_first(
 
 def test_a_new_chapter_is_timed_and_the_others_stay(built: Path) -> None:
     timings.add_missing(built)
-    assert (built / "book/timings.json").read_text() == '{"waves": 5, "tides": 5}'
-    files.write_json(built / "book/timings.json", {"tides": 35})
+    assert (built / "book/_generated/timings.json").read_text() == '{"waves": 5, "tides": 5}'
+    files.write_json(built / "book/_generated/timings.json", {"tides": 35})
     timings.add_missing(built)
-    assert read_json(built / "book/timings.json") == {"waves": 5, "tides": 35}
+    assert read_json(built / "book/_generated/timings.json") == {"waves": 5, "tides": 35}
 
 
 @pytest.mark.parametrize("name", sorted(ALONE))
@@ -191,7 +191,7 @@ def test_what_the_disk_refuses_is_told_in_one_line(
     monkeypatch.setattr(sys, "argv", ["tools", "timings"])
     monkeypatch.setattr(Path, "write_bytes", refuse)
     assert __main__.main() == 1
-    path = built / "book/timings.json"
+    path = built / "book/_generated/timings.json"
     assert capsys.readouterr().err == f"error: {path}: {os.strerror(number)}\n"
 
 

@@ -54,8 +54,9 @@ CASES = [
     ("book/macros.json", WHOLE, '{"\\\\a": 1}', ": '\\\\a' is 1, not a text"),
     ("book/macros.json", WHOLE, '{"a": "b", "a": "c"}',
      ": broken JSON: the key 'a' stands twice in one object"),
-    ("book/timings.json", WHOLE, "", ":1: broken JSON: Expecting value"),
-    ("book/timings.json", WHOLE, '{"waves": "5"}', ": 'waves' is '5', not a whole number"),
+    ("book/_generated/timings.json", WHOLE, "", ":1: broken JSON: Expecting value"),
+    ("book/_generated/timings.json", WHOLE, '{"waves": "5"}',
+     ": 'waves' is '5', not a whole number"),
     ("book/references.bib", "  year = {2023},", "  year {2023},",
      ":2: broken BibTeX: '=' expected"),
     ("book/references.bib", "archiveprefix = {arXiv},\n}", "archiveprefix = {arXiv",
@@ -145,7 +146,7 @@ def test_a_hostile_file_is_told_with_its_place(
 
 def test_every_broken_file_is_told_at_once(tiny: Path, run: Run) -> None:
     (tiny / "book/macros.json").write_text("{")
-    (tiny / "book/timings.json").write_text("[")
+    (tiny / "book/_generated/timings.json").write_text("[")
     told = run(tiny, "book")
     assert ["macros" in told[0], "timings" in told[1], len(told)] == [True, True, 2]
 
@@ -167,7 +168,7 @@ def test_a_seed_that_numpy_would_refuse_is_told(
 
 
 def test_a_file_that_is_missing_is_told_unless_a_tool_writes_it(tiny: Path, run: Run) -> None:
-    for name in ("timings.json", "macros.json", "claims.toml"):
+    for name in ("_generated/timings.json", "macros.json", "claims.toml"):
         (tiny / "book" / name).unlink()
     assert run(tiny, "book") == [
         "error: book/macros.json: cannot be read: No such file or directory",

@@ -47,3 +47,11 @@ def test_another_picture_is_red(built: Path, edit: Edit) -> None:
     assert done.returncode == 1, done.stdout
     assert "the picture shows something else" in done.stdout
     assert "1 failed, 6 passed" in done.stdout
+
+
+@pytest.mark.slow
+def test_another_table_is_red(built: Path, edit: Edit) -> None:
+    edit("book/_generated/figures/waves/fig-waves.csv", "0.5", "0.6")
+    done = nbval(built, "waves")
+    assert "the numbers of the picture differ" in done.stdout
+    assert "1 failed, 6 passed" in done.stdout

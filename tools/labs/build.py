@@ -21,7 +21,7 @@ from .replay import replay
 from .tojs import compile_step, examples
 
 ROOT = Path(__file__).parents[2]
-FOLDER = ROOT / "book" / "_assets" / "labs"
+FOLDER = ROOT / "book" / "_generated" / "assets" / "labs"
 PIECE = re.compile(  # of JavaScript; a regular expression stands after a sign
     r"""(?P<text>"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*')|(?P<comment>//.*)"""
     r"""|(?P<regex>(?:(?<=[(,=:?&|!])|(?<=[(,=:?&|!][ ]))"""

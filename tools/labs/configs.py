@@ -13,7 +13,7 @@ from .models import MODELS, Model
 from .replay import replay
 
 FOLDER = Path(__file__).parents[2] / "book" / "labs"
-PICTURES = FOLDER.parent / "_assets" / "labs"
+PICTURES = FOLDER.parent / "_generated" / "assets" / "labs"
 TEXT, NUMBER, WHOLE, YES = ({"type": t} for t in ("string", "number", "integer", "boolean"))
 LOG = {"const": "log"}
 VALUE = re.compile(r"\{(\w+)(?::%)?\}")  # these two as in engine.js
@@ -91,7 +91,7 @@ def load(name: str) -> dict[str, Any]:
 
 
 def pictures(name: str, config: dict[str, Any]) -> dict[str, str]:
-    """Where a lab's figure lies under _assets, by theme: its own, or a picture of the book."""
+    """Where a lab's figure lies in _generated/assets, by theme: its own, or one of the book."""
     if picture := config.get("picture"):
         return {theme: f"{picture}-{theme}.png" for theme in ("light", "dark")}
     return {"light": f"labs/{name}.png", "dark": f"labs/{name}.dark.png"}

@@ -1,6 +1,6 @@
 """The figures that stand where a lab cannot run, drawn from torch: light and dark.
 
-python -m tools.labs.figures writes book/_assets/labs/<lab>.png and <lab>.dark.png.
+python -m tools.labs.figures writes <lab>.png and <lab>.dark.png in book/_generated/assets/labs.
 """
 
 import argparse
