@@ -115,8 +115,6 @@ def phase_diagram(
     x: str,
     y: str,
     *,
-    what: str,
-    limits: tuple[float, float],
     boundary: Callable[[np.ndarray], Any] | None = None,
     told: str = "predicted",
     level: float | None = None,
@@ -127,27 +125,37 @@ def phase_diagram(
 ) -> None:
     """The mean over runs on two log axes, the predicted boundary dashed, dots where it is passed.
 
-    `boundary` gives y for x; `level` is the value whose crossing along y the dots mark.
+    `boundary` gives y for x; `level` is the value whose crossing along y the dots mark. The scale
+    is called as the table is.
     """
     if ax is None:
-
-        def alone(ax: Axes) -> None:
-            phase_diagram(
-                table, x, y, what=what, limits=limits, boundary=boundary, told=told, level=level,
-                names=names, ax=ax, **settings,
-            )  # fmt: skip
-
-        return plots.show(alone, size=size)
-    mean = table.mean("run").transpose(y, x)
-    across = mean[x].values
-    plots.phase(ax, across, mean[y].values, mean.values, what, limits)
+        return plots.show(
+            lambda ax: phase_diagram(
+                table, x, y, boundary=boundary, told=told, level=level, names=names, ax=ax,
+                **settings,
+            ),
+            size=size,
+        )  # fmt: skip
+    what, mean = str(table.name or "mean"), table.mean("run").transpose(y, x)
+    across, top = mean[x].values, np.ceil(10 * float(mean.max())) / 10
+    plots.phase(ax, across, mean[y].values, mean.values, what, (0.0, top))
     if boundary is not None:
         plots.boundary(ax, across, boundary(across), told)
     if level is not None:
         dots = fit.crossing(mean, y, level).values
         plots.dots(ax, across, dots, f"measured, {what} {level:g}")
     ax.set(**dict(zip(("xlabel", "ylabel"), names or (x, y), strict=True)) | settings)
+    for axis, at in ((ax.xaxis, across), (ax.yaxis, mean[y].values)):
+        if at.max() < 1000 * at.min():
+            plots.ticks(axis, _round(at.min(), at.max()))
     return None
+
+
+def _round(low: float, high: float) -> list[float]:
+    """The numbers 1, 2 and 5 times a power of ten within limits."""
+    powers = range(int(np.floor(np.log10(low))), int(np.ceil(np.log10(high))) + 1)
+    found = [float(f"{k}e{e}") for e in powers for k in (1, 2, 5)]
+    return [value for value in found if low * 0.999 <= value <= high * 1.001]
 
 
 def strips(

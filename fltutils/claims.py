@@ -210,7 +210,7 @@ def judge(
     inside = min(
         math.inf if low is None else got.mean - low, math.inf if high is None else high - got.mean
     )
-    holds = got.finite and inside > 0
+    holds = bool(got.finite and inside > 0)
     if holds and got.runs < 2 and exactly is None and not got.rounding:
         raise ValueError(f"claim {id}: one run has no spread; measure at least two")
     margin = distance(inside, got.error) if holds else None
@@ -270,7 +270,7 @@ def outside(
         -math.inf if low is None else low - got.mean, -math.inf if high is None else got.mean - high
     )
     margin = distance(gap, error)
-    return margin, got.finite and gap > 0 and (margin is None or margin >= EXCLUDED)
+    return margin, bool(got.finite and gap > 0 and (margin is None or margin >= EXCLUDED))
 
 
 def _rival(

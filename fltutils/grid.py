@@ -19,14 +19,12 @@ import xarray as xr
 
 from fltutils import check
 from fltutils import store as stores
+from fltutils.train import Trained
 
 Experiment = Callable[..., Any]
 Table = Any  # xarray.DataArray or xarray.Dataset
 Part = xr.Variable  # dimensions by name and values, of the rows of one block
 AXES = (list, range, np.ndarray, xr.DataArray)  # what spans an axis; anything else is one value
-ROOM = (
-    2**19
-)  # numbers that a block keeps at hand, 4 MB: measured on signal and noise, n = 20 to 200
 
 
 class Plan(NamedTuple):
@@ -54,15 +52,13 @@ def experiment(
         names = list(inspect.signature(f).parameters)
         if unknown := [name for name in per_run if name not in names]:
             raise ValueError(f"per_run: {f.__name__} has no parameter {unknown[0]!r}")
+        asked = list(inspect.signature(block).parameters) if callable(block) else []
+        if lost := [name for name in asked if name not in names]:
+            raise ValueError(f"block: it asks for {lost[0]!r}, which {f.__name__} does not take")
         vars(f)["plan"] = Plan(block, per_run, check.count("version", version))
         return f
 
     return mark
-
-
-def rows(numbers: int) -> int:
-    """How many rows of so many numbers a block has, so that it stays in the cache."""
-    return max(1, ROOM // numbers)
 
 
 def over(
@@ -75,7 +71,7 @@ def over(
 ) -> Table:
     """The table of f over the axes given: lists, ranges and arrays. Other values are passed on.
 
-    `runs` is their number, or their identities. The same call gives the same table, from memory.
+    `runs` is their number, or their identities. What was computed once is taken from memory.
     An executor with the `submit` of concurrent.futures, or Dask's `client.get_executor()`, works on
     blocks side by side; a `store` is a folder that keeps each block once it is finished, by the
     name, version and parameters of f, so that a run that was killed goes on where it stopped.
@@ -95,22 +91,22 @@ def over(
         if not len(values):
             raise ValueError(f"{name} = []: an axis needs a value")
     fixed = {name: value for name, value in given.items() if name not in axes}
-    asked = _key({"runs": identities, **axes, **fixed})
-    memory: dict[Any, Table] = vars(f).setdefault("memory", {})
-    if asked not in memory:
-        tasks = list(_tasks(f, plan, identities, axes, fixed))
-        found = _work(f, plan, tasks, executor, store)
-        memory[asked] = _table(found, plan, identities, axes)
-    return memory[asked].copy()
+    tasks = list(_tasks(f, plan, identities, axes, fixed))
+    memory: dict[str, dict[str, Part]] = vars(f).setdefault("memory", {})
+    keys = [_key(task) for task in tasks]
+    new = {key: task for key, task in zip(keys, tasks, strict=True) if key not in memory}
+    found = _work(f, plan, list(new.values()), executor, store)
+    memory |= dict(zip(new, found, strict=True))
+    return _table([memory[key] for key in keys], plan, identities, axes)
 
 
-def _key(parameters: Mapping[str, Any]) -> str:
-    """Parameters as text: numbers, words and lists by value; functions are told by what they are."""
+def _key(parameters: Mapping[str, Any], stored: bool = False) -> str:
+    """Parameters as text: numbers, words and lists by value, functions by what they are."""
 
     def plain(value: Any) -> Any:
         if isinstance(value, np.ndarray | np.generic | xr.DataArray):
             return np.asarray(value).tolist()
-        if inspect.isfunction(value):
+        if inspect.isfunction(value) and not stored:
             return f"{value.__qualname__} {id(value)}"
         raise TypeError(f"a parameter is {value!r:.60}: it must be a number, a word or a list")
 
@@ -155,7 +151,8 @@ def _parts(f: Experiment, task: Mapping[str, Any]) -> dict[str, Part]:
     parts = {}
     for name, one in value.items() if isinstance(value, Mapping) else {"": value}.items():
         if isinstance(one, xr.DataArray):
-            part = one.variable
+            part = one.variable.copy()
+            part.attrs = {dim: one[dim].values for dim in one.dims if dim in one.coords}
         else:
             array = np.asarray(one, dtype=np.float64)
             if array.ndim != len(lead):
@@ -181,7 +178,7 @@ def _work(
     store: str | Path | None,
 ) -> list[dict[str, Part]]:
     """The parts of every task, in their order: stored ones are read, the others computed."""
-    keys = [_key({"version": plan.version, **task}) for task in tasks] if store else []
+    keys = [_key({"version": plan.version, **task}, stored=True) for task in tasks] if store else []
     with stores.opened(store, f.__name__) as kept:
         done = {i: parts for i, key in enumerate(keys) if (parts := stores.read(kept, key))}
         if done:
@@ -266,6 +263,19 @@ def _table(
         array = array.assign_coords({d: first.attrs[d] for d in inside if d in first.attrs})
         tables[name] = array.transpose("run", *axes, *inside)
     return tables[""] if set(tables) == {""} else xr.Dataset(tables)
+
+
+def history(run: Trained, **inside: str) -> dict[str, xr.DataArray]:
+    """What the recorders of a training saw: over run, step, and the dimension named for it."""
+    step = {"step": run.times.numpy()}
+    return {
+        name: xr.DataArray(
+            rows.transpose(0, 1).numpy(),
+            dims=("run", "step", *((inside[name],) if name in inside else ())),
+            coords=step,
+        )
+        for name, rows in run.history.items()
+    }
 
 
 def groups(table: Table, count: int) -> Table:

@@ -40,6 +40,32 @@ def rho(s: State) -> Tensor:
     return s.data.xi.square().sum(-1)[:, None, None] * _theta(s)[..., 1:]
 
 
+def own(values: Tensor, labels: Tensor) -> Tensor:
+    """Of values (R, 2, m, n), those of the neurons of each sample's class: (R, m, n)."""
+    return torch.where(labels[:, None] > 0, values[:, 0], values[:, 1])
+
+
+def forgotten(s: State) -> State:
+    """The same networks without their memory: every coefficient of noise is zero."""
+    theta = _theta(s).clone()
+    theta[..., 1:] = 0.0
+    return s._replace(params=(theta,))
+
+
+def starts(s: State) -> dict[str, Tensor]:
+    """The start, in units of the weights: who leads in each class and on each sample's noise.
+
+    M (R, 2) is the highest j <w, mu> of a class, M_i (R, n) the highest <w, xi_i> in a sample's own
+    class, both over the standard deviation that theory gives them.
+    """
+    data = s.data
+    A = data.W0 @ data.X.transpose(1, 2)[:, None]
+    unit = data.W0[..., 0].std((1, 2))[:, None]
+    length, size = data.mu.norm(dim=1)[:, None], data.xi.norm(dim=2)
+    M = (models.SIGN[:, None] * A[..., 0]).amax(2) / (unit * length)
+    return {"M": M, "M_i": own(A[..., 1:], data.y).amax(1) / (unit * size)}
+
+
 def train_loss(s: State) -> Tensor:
     """L_S on the observed labels, (R,)."""
     return models.logistic(s.f, s.data.y_obs)

@@ -153,7 +153,7 @@ def symmetric(law: Law, changed: Law) -> bool:
             one, other = (np.asarray(f(**given), dtype=float) for f in (law, changed))
         except Exception:  # it takes tables: its arguments are told apart there
             return False
-        if not np.allclose(one, other, rtol=1e-9):
+        if not np.allclose(one, other, rtol=1e-9, equal_nan=True):
             return False
     return True
 

@@ -35,7 +35,6 @@ class ClaimDirective(GeneratedPart):
         made = row.get("record")
         classes = ["stated", row["verdict"]]
         statement = nodes.container("", *self.parse_content_to_nodes(), classes=classes)
-        self.env.domains["std"].note_object("claim", id, id)
         if not made:
             return [statement]
         said = [*lines(made), *(("does not tell", change) for change in untold(root, row))]
