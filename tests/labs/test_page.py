@@ -20,14 +20,11 @@ from typing import Any
 
 import pytest
 
-from tests.labs.compare import FOLDER, apart
-from tools.chromium import existing as find
-from tools.labs import configs
-from tools.labs.build import bare
+from tests.labs.compare import apart
+from tests.labs.pages import LABS
 from tools.labs.models import MODELS
 from tools.labs.replay import replay
 
-LABS = {name: configs.load(name) for name in configs.names()}
 sync_api = pytest.importorskip("playwright.sync_api")
 DATA = "(lab => { const d = lab.data(); return {...d, result: JSON.stringify(d.result, (k, v) =>" \
     " typeof v === 'number' && !Number.isFinite(v) ? String(v) : v)}; })"  # fmt: skip
@@ -36,47 +33,6 @@ SKIP = """l => { if (!l.asking) return false;
 PLOTTED = """l => { const plot = l.$(".plot svg[role=img]");
     plot.scrollIntoView({ block: "center", behavior: "instant" });
     return plot.getBoundingClientRect().toJSON(); }"""
-HTML = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>t</title>{head}
-<meta name="viewport" content="width=device-width"><script src="labs/loader.js" defer></script>
-</head><body>{before}<feature-lab id="{id}" model="{model}" source="abc v1">
-<script type="application/json">{config}</script><figure id="still">a still figure</figure>
-</feature-lab><p>after</p></body></html>"""
-
-
-@pytest.fixture(scope="module")
-def browser(playwright: Any) -> Iterator[Any]:
-    b = playwright.chromium.launch(executable_path=find(), args=["--no-sandbox"])
-    yield b
-    b.close()
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the scripts and one page a lab."""
-    folder = tmp_path_factory.mktemp("site")
-    shutil.copytree(FOLDER, folder / "labs")
-    for path in (folder / "labs").glob("*.js"):
-        path.write_text(bare(path.read_text()))
-    for name, config in LABS.items():
-        write(folder, name, name, config)
-    write(folder, "far", "far", LABS["decomposition"], before='<div style="height:5000px"></div>')
-    header = "<style>html{scroll-padding-top:4rem}body{max-width:774px;padding-bottom:99vh}</style>"
-    above = '<img src="late.svg" loading="lazy" alt="">' * 9  # as chapters have above their lab
-    write(folder, "link", "benign_overfitting", LABS["benign_overfitting"], header, above)
-    size = 'xmlns="http://www.w3.org/2000/svg" width="380" height="500"'
-    (folder / "late.svg").write_text(f"<svg {size}/>")
-    policy = "<meta http-equiv='Content-Security-Policy' content=\"worker-src 'none'\">"
-    write(folder, "policy", "policy", LABS["decomposition"], head=policy)
-    return folder
-
-
-def write(
-    folder: Path, page: str, id: str, config: dict[str, Any], head: str = "", before: str = ""
-) -> None:
-    text = json.dumps(config).replace("</", "<\\/")
-    (folder / f"{page}.html").write_text(
-        HTML.format(id=id, model=config["model"], config=text, head=head, before=before)
-    )
 
 
 @pytest.fixture(scope="module")
