@@ -21,6 +21,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.parent == HERE and item.path.stem in (
             "test_page",
+            "test_states",
             "test_models",
             "test_physics",
             "test_configs",

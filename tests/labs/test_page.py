@@ -406,6 +406,26 @@ def test_a_map_whose_boundary_is_far_away_keeps_to_its_sliders(page: Any, site: 
     assert all(s["min"] <= cell["s"] <= s["max"] for cell in cells)
 
 
+def test_a_slider_at_zero_keeps_its_mark_and_its_map(page: Any, site: Path) -> None:
+    """Without structure nothing is predicted to turn: how much would be needed still is."""
+    told = []
+    for gamma in (0.25, 0):
+        page.goto(f"file://{site}/emergence.html?emergence=gamma:{gamma},n:60,steps:2,k:3")
+        settled(page)
+        press(page, "d", "ArrowLeft")
+        settled(page)
+        page.wait_for_function(
+            "(l => l.map.cells && l.map.found.length === l.map.cells.length)"
+            "(document.querySelector('feature-lab'))", timeout=60000,
+        )  # fmt: skip
+        mark = page.locator("input[name=gamma]").get_attribute("aria-valuetext")
+        told.append(mark.split("predicted switch: ")[1])
+    assert told[0] == told[1]
+    legend = page.locator("feature-lab .map ul").inner_text()
+    assert "still to train" not in legend
+    assert "you, off the map: γ = 0" in legend
+
+
 def test_the_time_of_a_run_does_not_cover_what_is_said_of_its_moment(page: Any, site: Path) -> None:
     page.goto(f"file://{site}/label_noise_gd.html")
     settled(page)
