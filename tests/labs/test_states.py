@@ -30,3 +30,8 @@ def driven(request: pytest.FixtureRequest, browser: Any, site: Path) -> Iterator
 def test_a_lab_stays_alive_wherever_its_sliders_go(driven: dict[str, Any]) -> None:
     """No long stop, no error, and all that is drawn is a number."""
     assert driven["problems"] + driven["faults"] == []
+
+
+def test_each_theory_begins_in_view(driven: dict[str, Any]) -> None:
+    """A floor that a state is about is no use below the axis."""
+    assert driven["hidden"] == []

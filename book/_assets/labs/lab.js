@@ -105,17 +105,18 @@
 
   const tall = (width) => Math.round(clip(width * 0.62, 190, 270));
 
+  // A theory may run away from what it is about: of its line only the beginning must be in view.
   function range(plot, result) {
     const log = plot.scale === "log";
-    const seen = plot.curves.flatMap((c) => (c.line === "theory" ? [] : lines(c, result.curves).flat()))
+    const seen = plot.curves.flatMap((c) => lines(c, result.curves).flatMap((l) => (c.line === "theory" ? l[0] : l)))
       .filter((v) => Number.isFinite(v) && (!log || v > 0));
-    let lo = Math.min(...seen, Infinity), hi = Math.max(...seen, -Infinity);
-    if (!seen.length) [lo, hi] = [0.1, 1];
-    if (!log) [lo, hi] = [Math.min(lo, 0), hi + 0.05 * (hi - Math.min(lo, 0))];
+    if (!seen.length) seen.push(0.1, 1);
+    let lo = Math.min(...seen, log ? Infinity : 0), hi = Math.max(...seen);
+    const room = log ? (hi / lo) ** 0.05 : 0.05 * (hi - lo);
+    [lo, hi] = log ? [lo / room, hi * room] : [lo, hi + room];
     for (const level of plot.levels || []) [lo, hi] = [Math.min(lo, level.at), Math.max(hi, level.at)];
-    if (plot.min !== undefined) lo = plot.min;
-    if (plot.max !== undefined) hi = plot.max;
-    return hi > lo ? [lo, hi] : log ? [lo / 2, hi * 2] : [lo, lo + 1];
+    const { min = lo, max = hi } = plot;
+    return max > min ? [min, max] : log ? [min / 2, max * 2] : [min, min + 1];
   }
 
   function drawPlot(plot, result, ghost, [lo, hi], width, id, now) {
