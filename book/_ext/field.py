@@ -24,7 +24,10 @@ from tools.forms import folder
 
 LEVERS = ("data", "model", "algorithm", "evaluation")
 SPEED = 150  # words a minute, of a text that argues
-LOOKED_AT = {"a formula": 0.4, "a figure": 1.0}  # minutes
+# Minutes of a first reading, without a pencil; a formula in a sentence is said as two words.
+TAKES = {"word": 1 / SPEED, "formula": 2 / SPEED, "equation": 0.4, "figure": 1.0}
+# What a source has and a page does not show, or shows as a number.
+UNREAD = re.compile(r"(?m)^:\w+:.*$|^[`:]{3,}\{.*?\}|\{[\w:]+\}`[^`]*`|\]\([^)]*\)|^\([\w-]+\)=$")
 THUMBNAIL = (480, 300)  # pixels, twice what a card shows
 NUMBERS = (
     "no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven",
@@ -68,15 +71,22 @@ def field(root: Path) -> dict[str, list[dict[str, Any]]]:
     return {"work": [], **table}
 
 
+def read(page: str) -> dict[str, int]:
+    """How much of what a reader meets in the source of a page; code is folded, options unseen."""
+    prose = book.CELL.sub("", re.sub(r"\A---\n.*?\n---\n", "", page, flags=re.DOTALL))
+    prose, equations = re.subn(r"\$\$.*?\$\$( \([\w-]+\))?", " ", prose, flags=re.DOTALL)
+    prose, formulas = re.subn(r"\$[^$]+\$", " ", prose)
+    return {
+        "word": len(re.findall(r"\b[A-Za-z]{2,}", UNREAD.sub(" ", prose))),
+        "formula": formulas,
+        "equation": equations,
+        "figure": len(re.findall(r"(?m)^    name: fig-", page)),
+    }
+
+
 def minutes(path: Path) -> int:
-    """How long a chapter is read: its words, its formulas, its figures; code is folded."""
-    text = re.sub(r"\A---\n.*?\n---\n", "", book.live(path), flags=re.DOTALL)
-    figures = len(re.findall(r"(?m)^    name: fig-", text))
-    text = re.sub(r"(?ms)^(```+)\{code-cell\}.*?^\1$", "", text)
-    formulas = len(re.findall(r"(?m)^\$\$", text)) // 2
-    words = len(re.findall(r"\b[A-Za-z]{2,}", re.sub(r"\$[^$]+\$|(?m:^:\w+:.*$)", " x ", text)))
-    looked = LOOKED_AT["a formula"] * formulas + LOOKED_AT["a figure"] * figures
-    return round(words / SPEED + looked)
+    """How long a first reading of a chapter takes."""
+    return round(sum(TAKES[what] * n for what, n in read(book.live(path)).items()))
 
 
 def thumbnails(root: Path, name: str, figure: str) -> tuple[str, list[Path]]:
@@ -265,7 +275,7 @@ class QuestionCards(FieldPart):
                 for path, theme in zip(paths, ("light", "dark"), strict=True)
             ]
             source = self.book / f"{c['name']}.md"
-            time = nodes.Text(f"· {minutes(source)} min")
+            time = nodes.Text(f"· {minutes(source)} min first read")
             cards += nodes.container(
                 "",
                 nodes.container("", *images, classes=["thumbnail"]),

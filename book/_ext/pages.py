@@ -31,16 +31,26 @@ def repository_buttons(app: Sphinx, config: Any) -> None:
         }
 
 
-STOP = re.compile(r"([,.;:!?)’]+)(\s?)")
+STOP = re.compile(r"[,.;:!?)’]+")
 # what no style colours, and the TeX that no page reads
 PLAIN = re.compile(r'<span class="(?:n|p|w)">([^<]*)</span>|<annotation.*?</annotation>', re.S)
+
+
+def behind(parent: nodes.Element, place: int) -> str:
+    """The text from a place on, past the end of the bold words or the link that it may be in."""
+    while not (text := "".join(node.astext() for node in parent[place:])):
+        if not isinstance(parent, nodes.Inline):
+            break
+        parent, place = parent.parent, parent.parent.index(parent) + 1
+    return text
 
 
 class Glued(SphinxPostTransform):
     """Keep a comma on the line of the formula before it.
 
     A formula is a box, and a browser may break a line on either side of one. A sign in a box that
-    takes no room always fits; the space after it, wider by so many signs, makes up for that.
+    takes no room always fits; a space, wider by so many signs (a question mark is two), makes up
+    for that. It stands before the text's own, which a browser then drops.
     """
 
     default_priority = 800
@@ -49,14 +59,16 @@ class Glued(SphinxPostTransform):
     def run(self, **kwargs: Any) -> None:
         """Put the signs after each formula into such a box."""
         for formula in list(self.document.findall(nodes.math)):
-            parent, place = formula.parent, formula.parent.index(formula)
-            after = parent[place + 1] if place + 1 < len(parent) else None
+            parent, place = formula.parent, formula.parent.index(formula) + 1
+            after = parent[place] if place < len(parent) else None
             if isinstance(after, nodes.Text) and (found := STOP.match(after)):
-                signs, space = found.groups()
+                signs = found[0]
                 box = nodes.inline("", signs, classes=["stop"])
-                wide = nodes.inline("", " ", classes=[f"after-{min(len(signs), 3)}"])
-                rest = nodes.Text(after[found.end() :])
-                parent[place + 1 : place + 2] = [box, *([wide] if space else []), rest]
+                parent[place : place + 1] = [box, nodes.Text(after[len(signs) :])]
+                if behind(parent, place + 1)[:1].isspace():
+                    width = min(len(signs) + signs.count("?"), 3)
+                    wide = nodes.inline("", " ", classes=[f"after-{width}"])
+                    parent.insert(place + 1, wide)
 
 
 class NoToggles(SphinxTransform):

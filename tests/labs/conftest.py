@@ -1,14 +1,16 @@
-"""Node as a subprocess, and the comparison with torch."""
+"""Node as a subprocess; a browser, and a folder of pages with labs."""
 
 import json
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.labs.compare import ASSETS
+from tests.labs.pages import lay_out
+from tools.chromium import existing
 from tools.node import binary
 
 HERE = Path(__file__).parent
@@ -19,6 +21,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.parent == HERE and item.path.stem in (
             "test_page",
+            "test_states",
             "test_models",
             "test_physics",
             "test_configs",
@@ -41,3 +44,19 @@ def node() -> Callable[..., list[Any]]:
         return json.loads(done.stdout)
 
     return run
+
+
+@pytest.fixture(scope="session")
+def browser(playwright: Any) -> Iterator[Any]:
+    """A headless Chromium."""
+    b = playwright.chromium.launch(executable_path=existing(), args=["--no-sandbox"])
+    yield b
+    b.close()
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the scripts and one page a lab."""
+    folder = tmp_path_factory.mktemp("site")
+    lay_out(folder)
+    return folder

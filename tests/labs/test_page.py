@@ -20,14 +20,11 @@ from typing import Any
 
 import pytest
 
-from tests.labs.compare import ASSETS, FOLDER, apart
-from tools.chromium import existing as find
-from tools.labs import configs
-from tools.labs.build import bare
+from tests.labs.compare import apart
+from tests.labs.pages import LABS
 from tools.labs.models import MODELS
 from tools.labs.replay import replay
 
-LABS = {name: configs.load(name) for name in configs.names()}
 sync_api = pytest.importorskip("playwright.sync_api")
 DATA = "(lab => { const d = lab.data(); return {...d, result: JSON.stringify(d.result, (k, v) =>" \
     " typeof v === 'number' && !Number.isFinite(v) ? String(v) : v)}; })"  # fmt: skip
@@ -36,48 +33,6 @@ SKIP = """l => { if (!l.asking) return false;
 PLOTTED = """l => { const plot = l.$(".plot svg[role=img]");
     plot.scrollIntoView({ block: "center", behavior: "instant" });
     return plot.getBoundingClientRect().toJSON(); }"""
-HTML = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>t</title>{head}
-<meta name="viewport" content="width=device-width"><script src="labs/loader.js" defer></script>
-</head><body>{before}<feature-lab id="{id}" model="{model}" source="abc v1">
-<script type="application/json">{config}</script><figure id="still">a still figure</figure>
-</feature-lab><p>after</p></body></html>"""
-
-
-@pytest.fixture(scope="module")
-def browser(playwright: Any) -> Iterator[Any]:
-    b = playwright.chromium.launch(executable_path=find(), args=["--no-sandbox"])
-    yield b
-    b.close()
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the scripts and one page a lab."""
-    folder = tmp_path_factory.mktemp("site")
-    for scripts in (ASSETS, FOLDER):
-        shutil.copytree(scripts, folder / "labs", dirs_exist_ok=True)
-    for path in (folder / "labs").glob("*.js"):
-        path.write_text(bare(path.read_text()))
-    for name, config in LABS.items():
-        write(folder, name, name, config)
-    write(folder, "far", "far", LABS["decomposition"], before='<div style="height:5000px"></div>')
-    header = "<style>html{scroll-padding-top:4rem}body{max-width:774px;padding-bottom:99vh}</style>"
-    above = '<img src="late.svg" loading="lazy" alt="">' * 9  # as chapters have above their lab
-    write(folder, "link", "benign_overfitting", LABS["benign_overfitting"], header, above)
-    size = 'xmlns="http://www.w3.org/2000/svg" width="380" height="500"'
-    (folder / "late.svg").write_text(f"<svg {size}/>")
-    policy = "<meta http-equiv='Content-Security-Policy' content=\"worker-src 'none'\">"
-    write(folder, "policy", "policy", LABS["decomposition"], head=policy)
-    return folder
-
-
-def write(
-    folder: Path, page: str, id: str, config: dict[str, Any], head: str = "", before: str = ""
-) -> None:
-    text = json.dumps(config).replace("</", "<\\/")
-    (folder / f"{page}.html").write_text(
-        HTML.format(id=id, model=config["model"], config=text, head=head, before=before)
-    )
 
 
 @pytest.fixture(scope="module")
@@ -449,6 +404,26 @@ def test_a_map_whose_boundary_is_far_away_keeps_to_its_sliders(page: Any, site: 
     s = next(x for x in LABS["adam_vs_gd"]["sliders"] if x["name"] == "s")
     assert len(cells) == 64
     assert all(s["min"] <= cell["s"] <= s["max"] for cell in cells)
+
+
+def test_a_slider_at_zero_keeps_its_mark_and_its_map(page: Any, site: Path) -> None:
+    """Without structure nothing is predicted to turn: how much would be needed still is."""
+    told = []
+    for gamma in (0.25, 0):
+        page.goto(f"file://{site}/emergence.html?emergence=gamma:{gamma},n:60,steps:2,k:3")
+        settled(page)
+        press(page, "d", "ArrowLeft")
+        settled(page)
+        page.wait_for_function(
+            "(l => l.map.cells && l.map.found.length === l.map.cells.length)"
+            "(document.querySelector('feature-lab'))", timeout=60000,
+        )  # fmt: skip
+        mark = page.locator("input[name=gamma]").get_attribute("aria-valuetext")
+        told.append(mark.split("predicted switch: ")[1])
+    assert told[0] == told[1]
+    legend = page.locator("feature-lab .map ul").inner_text()
+    assert "still to train" not in legend
+    assert "you, off the map: γ = 0" in legend
 
 
 def test_the_time_of_a_run_does_not_cover_what_is_said_of_its_moment(page: Any, site: Path) -> None:

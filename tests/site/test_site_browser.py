@@ -112,6 +112,39 @@ def test_a_stop_after_a_formula_keeps_its_space(visit: Visit, address: Address) 
     assert not page.evaluate(TIGHT)
 
 
+# Words that touch the formula before them, or its stop, where the text has a space: less than two
+# pixels on one line. Formulas are boxes, and a stop's box takes no room.
+TOUCH = """() => {
+  const skip = (node) => node.parentElement.closest(".katex, script, style");
+  const all = document.createTreeWalker(document.body, NodeFilter.SHOW_ALL, (node) =>
+    skip(node) ? NodeFilter.FILTER_REJECT : node.nodeType === 3 || node.className === "katex"
+      ? NodeFilter.FILTER_ACCEPT : NodeFilter.FILTER_SKIP);
+  const glyphs = (text, from, to) => {
+    const range = document.createRange();
+    range.setStart(text, from);
+    range.setEnd(text, to);
+    return range.getClientRects();
+  };
+  const found = [];
+  let end = null, spaced = false;
+  for (let node; (node = all.nextNode());) {
+    const word = node.nodeType === 3, first = word ? node.data.search(/\\S/) : 0;
+    spaced ||= first !== 0;
+    if (first < 0) continue;
+    const stop = word && node.parentElement.className === "stop";
+    const to = stop ? node.length : first + 1;
+    const boxes = [...(word ? glyphs(node, first, to) : node.getClientRects())], [box] = boxes;
+    const beside = end && box && box.width && box.left > end.left
+      && box.top < end.bottom && box.bottom > end.top;
+    if (beside && spaced && box.left < end.right + 2)
+      found.push(node.parentElement.closest("p, li, td, dd, dt, summary").textContent.slice(0, 80));
+    end = stop || !word ? boxes.pop() : null;
+    spaced = false;
+  }
+  return found;
+}"""
+
+
 REACHED = """[...document.querySelectorAll(".scrolls, .pst-scrollable-table-container, pre")]
     .every((box) => box.scrollWidth <= box.clientWidth + 1 || box.tabIndex === 0)"""
 
@@ -151,7 +184,10 @@ def test_all_can_read_a_page_and_a_phone_never_scrolls_sideways(
     at(360)
     assert page.evaluate("document.documentElement.scrollWidth") == 360
     assert not page.evaluate(HIDDEN_OVERFLOW)
+    touching = page.evaluate(TOUCH)
     at(1280)
+    touching += page.evaluate(TOUCH)
+    assert not touching
     page.evaluate(PARTS)
     at(1290)  # another width: the theme gives boxes that scroll now their place in the tab order
     found = {"desk": grave(page)}

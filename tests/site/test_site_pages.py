@@ -1,6 +1,7 @@
 """What can be read off the files of the site, page by page."""
 
 import functools
+import importlib
 import json
 import re
 import urllib.parse
@@ -12,6 +13,7 @@ import pytest
 from bs4 import BeautifulSoup, Tag
 
 from tests.site.site_pages import CHAPTERS, PAGES, ROOT
+from tools import chapters
 
 SHORTEST_ALT = 15
 RAW = {"script", "style", "pre", "code", "annotation"}
@@ -209,7 +211,26 @@ def test_the_front_page_has_a_card_for_each_chapter(site: Path) -> None:
     assert [one(card, ".title a")["href"] for card in cards] == [f"{n}.html" for n in CHAPTERS]
     for name, card in zip(CHAPTERS, cards, strict=True):
         holds = sum(c["chapter"] == name and c["verdict"] == "holds" for c in claims)
-        assert re.search(rf"\b{holds} ✓.*· \d+ min", one(card, ".facts").text)
+        assert re.search(rf"\b{holds} ✓.*· \d+ min first read", one(card, ".facts").text)
+
+
+UNREAD = (
+    "script, style, pre, .katex, .cell, .hide, feature-lab, .headerlink, .section-number, .eqno"
+)
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_the_minutes_of_a_chapter_count_its_words(
+    site: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of the source, which a card adds up, are those of the page."""
+    monkeypatch.syspath_prepend(str(ROOT / "book/_ext"))
+    counted = importlib.import_module("field").read(chapters.live(ROOT / f"book/{name}.md"))
+    article = one(soup(site / f"{name}.html"), "article")
+    unread = {id(part) for part in article.select(UNREAD)}
+    read = [text for text in article.strings if unread.isdisjoint(map(id, text.parents))]
+    shown = re.findall(r"\b[A-Za-z]{2,}", " ".join(read))
+    assert 0.95 * len(shown) < counted["word"] < 1.05 * len(shown)
 
 
 def test_every_field_of_the_map_is_a_link(site: Path) -> None:

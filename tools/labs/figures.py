@@ -13,6 +13,7 @@ import numpy as np
 
 matplotlib.use("agg")
 import matplotlib.pyplot as plt
+from matplotlib.figure import Figure
 from matplotlib.ticker import LogFormatter
 
 from tools.__main__ import guarded
@@ -28,8 +29,8 @@ INKS = {
 LINES = {"theory": ":", "dashed": "--", "solid": "-"}
 
 
-def figure(config: dict[str, Any], run: dict[str, Any], ink: dict[str, str]) -> bytes:
-    """The plots of a lab at its defaults, as PNG."""
+def figure(config: dict[str, Any], run: dict[str, Any], ink: dict[str, str]) -> Figure:
+    """The plots of a lab at its defaults; of a theory that runs away the beginning is in view."""
     plots = config["plots"]
     plt.rcParams.update({
         "text.color": ink["ink"], "axes.edgecolor": ink["ink"], "axes.labelcolor": ink["ink"],
@@ -48,8 +49,7 @@ def figure(config: dict[str, Any], run: dict[str, Any], ink: dict[str, str]) -> 
                 group, value = curve["where"]
                 pick = [i for i, v in enumerate(run["curves"][group][0]) if v == value]
                 y = [[row[i] for i in pick] for row in y]
-            if line != "theory":
-                top = max(top, np.max(y))
+            top = max(top, np.max(y[:1] if line == "theory" else y))
             drawn = ax.plot(times, y, LINES[line], color=ink[curve.get("color", "a")],
                             lw=0.6 if isinstance(y[0], list) else 1.5)  # fmt: skip
             if drawn:
@@ -59,12 +59,16 @@ def figure(config: dict[str, Any], run: dict[str, Any], ink: dict[str, str]) -> 
         log = plot.get("scale") == "log"
         ax.set(xlabel=along.get("label", "step"), yscale="log" if log else "linear",
                xscale=along.get("scale", "linear"))  # fmt: skip
+        ax.set_ylim(plot.get("min"), plot.get("max", None if log else 1.05 * top))
         if log:  # 6 beside a tick, not 6 x 10^0
             ax.yaxis.set_minor_formatter(LogFormatter(minor_thresholds=(1, 0.4)))
-        else:
-            ax.set_ylim(plot.get("min"), plot.get("max", 1.05 * top))
         ax.set_title(plot["title"], fontsize=10)
         ax.legend(fontsize=7, loc="upper left", bbox_to_anchor=(0, -0.28), frameon=False)
+    return fig
+
+
+def png(fig: Figure) -> bytes:
+    """A figure as a file; it is closed."""
     out = io.BytesIO()
     fig.savefig(out, dpi=150, transparent=True)
     plt.close(fig)
@@ -81,7 +85,7 @@ def main(argv: list[str]) -> None:
             continue
         run = replay(MODELS[config["model"]], config["params"])
         for tail, ink in INKS.items():
-            build.write(configs.PICTURES / f"{name}{tail}.png", figure(config, run, ink))
+            build.write(configs.PICTURES / f"{name}{tail}.png", png(figure(config, run, ink)))
 
 
 if __name__ == "__main__":

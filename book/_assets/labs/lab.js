@@ -33,7 +33,7 @@
 
   function ticks(lo, hi, log, room, least = 0) {
     const out = [];
-    if (log) {
+    if (log && lo > 0) {
       const from = Math.floor(Math.log10(lo)), to = Math.ceil(Math.log10(hi));
       for (const within of [[1, 2, 5], [1, 3], [1]]) {
         out.length = 0;
@@ -61,15 +61,15 @@
       return from + (to - from) * f;
     };
     const x = scale(X, left, width - right), y = scale(Y, height - bottom, top);
-    let svg = "";
-    let used = -9999;
-    const free = (from, to) => from > used && ((used = to), true);
+    let svg = "", used = -9999;
     for (const v of ticks(Y.lo, Y.hi, Y.log, 5))
       svg += `<path d="M${left} ${y(v).toFixed(1)}H${width - right}" stroke="var(--line)"/>` +
         `<text x="${left - 6}" y="${(y(v) + 4).toFixed(1)}" text-anchor="end">${format(v, 2)}</text>`;
     for (const v of X.bare ? [] : ticks(X.lo, X.hi, X.log, Math.max(2, Math.floor(width / 80)), X.whole)) {
       const text = format(v, 2), half = 3.5 * text.length + 3;
-      if (free(x(v) - half, x(v) + half)) svg += `<text x="${x(v).toFixed(1)}" y="${height - bottom + 16}" text-anchor="middle">${text}</text>`;
+      if (x(v) - half <= used) continue;
+      used = x(v) + half;
+      svg += `<text x="${x(v).toFixed(1)}" y="${height - bottom + 16}" text-anchor="middle">${text}</text>`;
     }
     svg += `<path d="M${left} ${top}V${height - bottom}H${width - right}" stroke="var(--soft)" fill="none"/>` +
       `<text x="${(left + width - right) / 2}" y="${height - 4}" text-anchor="middle">${html(X.label || "")}</text>`;
@@ -105,17 +105,18 @@
 
   const tall = (width) => Math.round(clip(width * 0.62, 190, 270));
 
+  // A theory may run away from what it is about: of its line only the beginning must be in view.
   function range(plot, result) {
     const log = plot.scale === "log";
-    const seen = plot.curves.flatMap((c) => (c.line === "theory" ? [] : lines(c, result.curves).flat()))
+    const seen = plot.curves.flatMap((c) => lines(c, result.curves).flatMap((l) => (c.line === "theory" ? l[0] : l)))
       .filter((v) => Number.isFinite(v) && (!log || v > 0));
-    let lo = Math.min(...seen, Infinity), hi = Math.max(...seen, -Infinity);
-    if (!seen.length) [lo, hi] = [0.1, 1];
-    if (!log) [lo, hi] = [Math.min(lo, 0), hi + 0.05 * (hi - Math.min(lo, 0))];
+    if (!seen.length) seen.push(0.1, 1);
+    let lo = Math.min(...seen, log ? Infinity : 0), hi = Math.max(...seen);
+    const room = log ? (hi / lo) ** 0.05 : 0.05 * (hi - lo);
+    [lo, hi] = log ? [lo / room, hi * room] : [lo, hi + room];
     for (const level of plot.levels || []) [lo, hi] = [Math.min(lo, level.at), Math.max(hi, level.at)];
-    if (plot.min !== undefined) lo = plot.min;
-    if (plot.max !== undefined) hi = plot.max;
-    return hi > lo ? [lo, hi] : log ? [lo / 2, hi * 2] : [lo, lo + 1];
+    const { min = lo, max = hi } = plot;
+    return max > min ? [min, max] : log ? [min / 2, max * 2] : [min, min + 1];
   }
 
   function drawPlot(plot, result, ghost, [lo, hi], width, id, now) {
@@ -194,21 +195,26 @@
   // Columns, each of pieces [from, to, color, thin]; a gap after the first group.
   function columns(all, [lo, hi], width, height, first) {
     const f = frame(width, height, { lo: 0, hi: 1, bare: true }, { lo: Math.min(lo, 0), hi }), step = f.box.width / (all.length + 1);
-    const bars = all.map((pieces, i) => pieces.map(([from, to, color, thin]) => {
+    const bars = all.map((pieces, i) => pieces.filter(([from, to]) => Number.isFinite(to - from)).map(([from, to, color, thin]) => {
       const x = f.box.left + step * (i + (i >= first)), w = Math.max(step * (thin ? 0.3 : 0.8), 1), top = f.y(Math.max(from, to)), h = Math.abs(f.y(from) - f.y(to));
-      return `<rect x="${(x + (step - w) / 2).toFixed(1)}" y="${top.toFixed(1)}" width="${w.toFixed(1)}" height="${(h || 0).toFixed(1)}" fill="var(--${color})"${thin ? "" : ' opacity=".7"'}/>`;
+      return `<rect x="${(x + (step - w) / 2).toFixed(1)}" y="${top.toFixed(1)}" width="${w.toFixed(1)}" height="${h.toFixed(1)}" fill="var(--${color})"${thin ? "" : ' opacity=".7"'}/>`;
     }).join(""));
     return f.svg + bars.join("") + `<path d="M${f.box.left} ${f.y(0).toFixed(1)}h${f.box.width}" stroke="var(--ink)"/>`;
   }
 
   // What a switch looks at is a product of powers of the parameters that it is on: a run of no steps
   // and one more for each of them give the law of its logarithm, and with it where it is zero.
-  const probesOf = ({ on }, p) => [p, ...on.map((k) => ({ ...p, [k]: 2 * p[k] }))].map((set) => ({ ...set, steps: 0 }));
+  // The powers are the same everywhere, and a parameter of zero would not show its own.
+  function probesOf({ on }, params) {
+    const p = { ...params, steps: 0 };
+    for (const k of on) p[k] = p[k] || 1;
+    return [p, ...on.map((k) => ({ ...p, [k]: 2 * p[k] }))];
+  }
 
-  function lawOf({ on, key, at }, p, found) {
-    const u = found.map((r) => Math.log(r.values[key] / at)), power = {};
+  function lawOf({ on, key, at }, found) {
+    const u = found.map((r) => Math.log(r.values[key] / at)), p = found[0].values, power = {};
     on.forEach((k, i) => (power[k] = (u[i + 1] - u[0]) / Math.LN2));
-    return (name, q) => q[name] * Math.exp(-on.reduce((sum, k) => sum + (power[k] && power[k] * Math.log(q[k] / p[k])), u[0]) / power[name]);
+    return (name, q) => p[name] * Math.exp(-on.reduce((sum, k) => sum + (k !== name && power[k] && power[k] * Math.log(q[k] / p[k])), u[0]) / power[name]);
   }
 
   // The edge number k (it may lie between two) of the cells of an axis.
@@ -231,14 +237,13 @@
 
   const mark = (inner) => `<svg width="22" height="14" aria-hidden="true">${inner}</svg>`;
   const shade = (t) => `style="fill: color-mix(in srgb, var(--b) ${Math.round(100 * clip(t, 0.04, 1))}%, var(--back))"`;
-  const HATCH = '<path d="M0 6L6 0" stroke="var(--soft)" stroke-width=".7"/>';
 
   // The cells done, the rest hatched, the boundary; and the frame, on which the ring stands.
   function drawPhase(phase, { axes, cells, found }, boundary, label, width) {
     const A = (S) => ({ lo: S.min, hi: S.max, log: S.scale === "log", label: S.label });
     const f = frame(width, tall(width), A(axes.x), A(axes.y)), { left, top, ...b } = f.box;
     const area = `x="${left}" y="${top}" width="${b.width}" height="${b.height}"`;
-    let svg = `<pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse">${HATCH}</pattern><rect ${area} fill="url(#hatch)"/>`, d = "";
+    let svg = `<pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse"><path d="M0 6L6 0" stroke="var(--soft)" stroke-width=".7"/></pattern><rect ${area} fill="url(#hatch)"/>`, d = "";
     found.forEach((r, k) => {
       const { i, j } = cells[k], x = f.x(edge(axes.x, i)), y = f.y(edge(axes.y, j + 1));
       const w = f.x(edge(axes.x, i + 1)) - x + 0.3, h = f.y(edge(axes.y, j)) - y + 0.3;
@@ -568,7 +573,7 @@ ${rest.length ? `<details class="more"${open ? " open" : ""}><summary>More: ${ht
         map.found[m.at] = m.result;
         this.seen = this.seen || requestAnimationFrame(() => { this.seen = 0; this.drawMap(); });
       } else if (map.probes.push(m.result) === w.on.length + 1) {
-        this.law = { key: this.lawKey(), at: lawOf(w, map.params, map.probes) };
+        this.law = { key: this.lawKey(), at: lawOf(w, map.probes) };
         this.show();
         if (this.config.phase) this.cells();
       }
