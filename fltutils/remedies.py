@@ -49,9 +49,9 @@ def drawn(
         yield {"weight": torch.from_numpy(np.stack([draw(rng) for rng in rngs]))}
 
 
-def pull_noise(data: SignalNoise, q: int, p: float, share: float = 1.0) -> Problem:
-    """Smoothing, and N(0, share p (1 - p)) on every sample's pull at each step."""
-    n, size = data.y.shape[1], (float(check.at_least("share", share, 0.0)) * p * (1 - p)) ** 0.5
+def pull_noise(data: SignalNoise, q: int, p: float) -> Problem:
+    """Smoothing, and N(0, p (1 - p)) on every sample's pull: flips' mean and variance."""
+    n, size = data.y.shape[1], (p * (1 - p)) ** 0.5
 
     def g(f: Tensor, data: SignalNoise) -> Tensor:
         mean = smoothed(f, data, p)
@@ -187,7 +187,6 @@ REMEDIES = {
     "dropout of half": Remedy(lambda data, q, p, eta: dropout(data, q, 0.5)),
     "dropout of 4 in 5": Remedy(lambda data, q, p, eta: dropout(data, q, 0.8)),
     "noise on the pulls": Remedy(lambda data, q, p, eta: pull_noise(data, q, p)),
-    "half of that noise": Remedy(lambda data, q, p, eta: pull_noise(data, q, p, share=0.5)),
     "fresh flips": Remedy(_flips),
     "flips, steps a quarter": Remedy(_flips, 0.25),
     "SAM": Remedy(_plain_problem, options={"rule": "sam"}),  # its radius is the experiment's
