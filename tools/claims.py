@@ -219,17 +219,11 @@ def summary(table: list[dict[str, Any]]) -> str:
     return ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
 
 
-def record(root: Path, committed: bool) -> tuple[list[dict[str, Any]], list[str]]:
-    """Write _build/claims.json; its rows, and what is wrong."""
-    table, wrong = rows(root, root / ("book" if committed else "_build/executed"))
-    write_json(root / "_build/claims.json", table)
-    return table, wrong
-
-
 def collect(root: Path, committed: bool = False) -> str:
     """Judge the claims and the exercises; a summary, or an error with everything that is wrong."""
     folder = root / ("book" if committed else "_build/executed")
-    table, wrong = record(root, committed)
+    table, wrong = rows(root, folder)
+    write_json(root / "_build/claims.json", table)
     wrong += judge(root, table)
     for name in book.chapters(root):
         wrong += exercises(name, stored(root, name, folder))
