@@ -40,6 +40,9 @@ def test_a_sound_book_builds(built_book: Path) -> None:
     assert table[:3] == ["# figure fig-a", "# chapter chapter", "# seed = 0"]
     assert table[3:] == ["# version v1", "# panel 1:", "panel,series,x,y,value"]
     assert "0.42" in html
+    notebook = (built_book / "book/chapter.ipynb").read_text()
+    assert 'in 5\N{NO-BREAK SPACE}s."' in notebook
+    assert "> **Live lab: Drag a slider: a network retrains in your browser.** On the" in notebook
     assert 'id="claim-tiny.one"' in html
     assert 'href="claims.html#tiny.one"' in html
     ledger = (built / "claims.html").read_text()

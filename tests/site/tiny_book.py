@@ -173,6 +173,10 @@ never_shown("tiny.one")
 A note.
 ```
 
+```{{lab}} front
+:alt: {ALT}s
+```
+
 ```{{dropdown}} More
 Folded text.
 ```

@@ -118,6 +118,7 @@ FORMS = [
     ("Word[^a].\n\n[^a]: A note.", "Word<sup>1</sup>."),
     ("{numref}`Fig. %s <fig-waves>` costs \\$5", "Fig. 1 costs \\$5"),
     ("% a comment\nText", "Text"),
+    ("\\*a\\* b_c \\_d\\_ \\<e> \\[f](g) \\\\h", "\\*a\\* b_c \\_d\\_ \\<e> \\[f](g) \\\\h"),
 ]  # fmt: skip
 
 
