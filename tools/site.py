@@ -16,15 +16,7 @@ from jupyter_cache.base import CacheBundleIn
 from nbformat import NotebookNode
 
 from tools import address, chapters, claims, forms, outputs, portable
-from tools.files import (
-    ToolError,
-    digest,
-    read_derived,
-    swap,
-    write_atomic,
-    write_if_changed,
-    write_json,
-)
+from tools.files import ToolError, digest, read_derived, swap, write_atomic, write_json
 from tools.lighten import lighten
 from tools.names import OWN_TYPES
 
@@ -107,11 +99,10 @@ def build(root: Path, committed: bool = False) -> Path:
     fill_cache(root, ran)
     run_sphinx(root, work)
     portable.write(root, ran)
-    for name in ran:
-        notebook = portable.PLACE / f"{name}.ipynb"
+    for notebook in (root / f"book/{name}.ipynb" for name in ran):
         if not committed:
-            write_if_changed(root / f"book/{name}.ipynb", (root / notebook).read_text("utf-8"))
-        shutil.copy(root / f"book/{name}.ipynb", fresh / "_sources")
+            write_atomic(notebook, (root / portable.PLACE / notebook.name).read_bytes())
+        shutil.copy(notebook, fresh / "_sources")
     lighten(fresh)
     swap(fresh, place)
     shutil.rmtree(work)
