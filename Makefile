@@ -76,14 +76,13 @@ check: env  ## lint, types and fast unit tests, in less than 30 s
 	$(call stage,unit tests,$(PY) -m pytest -q -m "not slow and not site and not nightly" -n 2 tests)
 	$(call clock,end)
 
-# The default seed runs once (nbval), the drawn one once (papermill); the site is made from what
-# is committed, which nbval holds to what the code gives, the longest chapter first.
+# The default seed runs once (nbval), the drawn one once (papermill); site and notebooks are made
+# from what is committed, in one reading; nbval holds that to the code, the longest chapter first.
 test: env node  ## everything CI runs
 	$(call clock,start)
 	$(call stage,lint,$(PY) -m ruff check . && $(PY) -m ruff format --check .)
-	$(call stage,types; notebooks are what their sources give,$(PY) -m mypy & $(PY) -m tools portable --check; code=$$?; wait $$! && exit $$code)
-	$(call stage,claims and exercises,$(PY) -m tools claims --committed)
-	$(call stage,site,$(PY) -m tools site --committed)
+	$(call stage,types; claims; exercises; site,$(PY) -m mypy & $(PY) -m tools site --committed; code=$$?; wait $$! && exit $$code)
+	$(call stage,notebooks are what their sources give,$(PY) -m tools portable --check)
 	$(call stage,nbval: the committed outputs reproduce,LONGEST="$$($(PY) -m tools timings --longest)" && $(PY) -m pytest --nbval -q -n 2 --dist loadscope --no-loadscope-reorder $$LONGEST)
 	$(call stage,fresh seed: verdicts stay and mutants die,$(PY) -m tools fresh --seed commit --mutants)
 # Three workers for two cores: a browser waits more than it computes. Lighthouse measures time: alone.

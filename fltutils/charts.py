@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from fltutils import fit, plots
 
 Table = Any  # an xarray.DataArray
-LOOKS = [
+LOOKS: list[tuple[str, Any, str]] = [
     (plots.BLUE, "-", "o"), (plots.ORANGE, "--", "s"), (plots.GREEN, "-.", "^"),
     (plots.PINK, ":", "D"), (plots.SKY, (0, (5, 1, 1, 1, 1, 1)), "v"),
 ]  # fmt: skip

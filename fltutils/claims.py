@@ -169,7 +169,7 @@ def defaults(f: Callable[..., Any]) -> dict[str, Any]:
     return {p.name: p.default for p in parameters if p.default is not p.empty}
 
 
-def laws(f: Measure, theory: Any) -> dict[str, Callable[..., Any]]:
+def laws(f: Measure, theory: Any) -> Mapping[str, Callable[..., Any]]:
     """The laws that a claim names, by the keyword that holds them."""
     held = {name: value for name, value in defaults(f).items() if inspect.isfunction(value)}
     return held | ({"theory": theory} if inspect.isfunction(theory) else {})
@@ -214,17 +214,19 @@ def judge(
     if holds and got.runs < 2 and exactly is None and not got.rounding:
         raise ValueError(f"claim {id}: one run has no spread; measure at least two")
     margin = distance(inside, got.error) if holds else None
-    predicted = "at least " + simple(at_least) if at_least is not None else ""
-    predicted = predicted or ("at most " + simple(at_most) if at_most is not None else "")
-    width = (
-        None if expected is None or exactly is not None else max(high - expected, expected - low)
-    )  # type: ignore[operator]
+    if expected is not None:
+        predicted = simple(expected)
+    else:
+        predicted = f"at least {simple(low)}" if low is not None else f"at most {simple(high or 0)}"
+    width = None
+    if expected is not None and low is not None and high is not None and exactly is None:
+        width = max(high - expected, expected - low)
     return {
         "id": id,
         "quantity": " ".join((inspect.getdoc(f) or f.__name__).split("\n\n")[0].split()).rstrip(
             "."
         ),
-        "predicted": predicted or simple(expected),  # type: ignore[arg-type]
+        "predicted": predicted,
         "measured": told(got),
         "theory": _number(expected),
         "value": _number(got.mean),
@@ -299,7 +301,8 @@ def apart(record: Mapping[str, Any]) -> str:
     """How near a wrong theory may come and still be told from this one."""
     if record["resolution"] is None:
         return ""
-    return f"tells {record['predicted']} from anything farther than ± {number(record['resolution'], 2)}"
+    width = number(record["resolution"], 2)
+    return f"tells {record['predicted']} from anything farther than ± {width}"
 
 
 def lines(record: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -92,7 +92,7 @@ def r2_about(y: ArrayLike, prediction: ArrayLike) -> float:
 
 
 def farthest(table: Table, target: float = 0.0) -> Table:
-    """Of several quantities, beside the runs, that whose mean is farthest off: how far it is off."""
+    """Of several quantities beside the runs, how far that one is off whose mean is farthest."""
     others = [name for name in table.dims if name != "run"]
     off = (table - target).stack(each=others) if others else (table - target).expand_dims("each")
     return off.isel(each=int(np.abs(off.mean("run").values).argmax()))

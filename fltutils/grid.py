@@ -151,7 +151,7 @@ def _parts(f: Experiment, task: Mapping[str, Any]) -> dict[str, Part]:
     parts = {}
     for name, one in value.items() if isinstance(value, Mapping) else {"": value}.items():
         if isinstance(one, xr.DataArray):
-            part = one.variable.copy()
+            part = xr.Variable(one.dims, one.values)
             part.attrs = {dim: one[dim].values for dim in one.dims if dim in one.coords}
         else:
             array = np.asarray(one, dtype=np.float64)
@@ -166,7 +166,9 @@ def _parts(f: Experiment, task: Mapping[str, Any]) -> dict[str, Part]:
                 f"{f.__name__} gives {name or 'values'} with {dict(part.sizes)}: "
                 f"the first dimension must be `run`, of {len(task['runs'])}"
             )
-        parts[name] = part if lead else part.expand_dims("run")
+        parts[name] = (
+            part if lead else xr.Variable(("run", *part.dims), part.values[None], part.attrs)
+        )
     return parts
 
 
@@ -226,7 +228,7 @@ def _spread(
     executor: Executor,
     finish: Callable[[int, dict[str, Part]], None],
 ) -> None:
-    """Give tasks to an executor; where one fails the others are called off, and what is done stays."""
+    """Give tasks to an executor; where one fails, the others are called off and the done kept."""
     import cloudpickle
 
     memory = vars(f).pop("memory")  # tables stay here
@@ -248,7 +250,7 @@ def _spread(
 def _table(
     found: list[dict[str, Part]], plan: Plan, identities: np.ndarray, axes: Mapping[str, np.ndarray]
 ) -> Table:
-    """The parts of all tasks as one table: run first, then the axes, then what a part has beside."""
+    """The parts of all tasks as one table: run, the axes, then what a part has beside."""
     ordered = [n for n in axes if n not in plan.per_run] + [n for n in axes if n in plan.per_run]
     sizes = [*(len(axes[name]) for name in ordered), len(identities)]
     tables = {}

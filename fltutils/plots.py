@@ -197,7 +197,7 @@ def show(
 
 
 def seeds(
-    ax: Axes, x: Any, ys: Any, label: str, c: str = BLUE, dash: str = "-", marker: str = ""
+    ax: Axes, x: Any, ys: Any, label: str, c: str = BLUE, dash: Any = "-", marker: str = ""
 ) -> None:
     """Every run as a thin line, their mean as a thick one; ys is (runs, len(x))."""
     ys = np.asarray(ys)

@@ -142,12 +142,8 @@ def dropout(data: SignalNoise, q: int, rate: float) -> Problem:
 def flipped_once(data: SignalNoise, p: float) -> SignalNoise:
     """The data with a share p of the labels wrong, once and for all."""
     n = data.y.shape[1]
-    wrong = np.stack(
-        [
-            span.stream(data.seed, int(run), "remedies: flips that stay").random(n) < p
-            for run in data.run
-        ]
-    )
+    rngs = [span.stream(data.seed, int(run), "remedies: flips that stay") for run in data.run]
+    wrong = np.stack([rng.random(n) < p for rng in rngs])
     return data._replace(y_obs=torch.where(torch.from_numpy(wrong), -data.y, data.y))
 
 
@@ -168,7 +164,7 @@ def _flips(data: SignalNoise, q: int, p: float, eta: Any) -> Problem:
 
 
 def _as_long_as_flips(data: SignalNoise, q: int, p: float, eta: Any) -> Problem:
-    """Noise on the gradient of the length of that which flips make at the margin where they rest."""
+    """Noise on the gradient as long as that of flips, at the margin where these rest."""
     n, m = data.y.shape[1], data.W0.shape[2]
     return gradient_noise(data, q, (2 * p * (1 - p) * np.log((1 - p) / p) / (n * m**2)) ** 0.5)
 

@@ -27,8 +27,8 @@ def opened(folder: str | Path | None, name: str) -> Iterator[sqlite3.Connection]
             yield db
     except (sqlite3.Error, OSError) as error:
         raise OSError(
-            f"{path}: {error}. Finished blocks are kept in this file: free some space, or remove it "
-            "if it is damaged or not ours"
+            f"{path}: {error}. Finished blocks are kept in this file: free some space, or "
+            "remove it if it is damaged or not ours"
         ) from error
 
 

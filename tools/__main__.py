@@ -13,12 +13,12 @@ from typing import Any
 from tools.files import ToolError, lock
 
 COMMANDS = {
-    "book": "execute, portable, claims and site: only what has changed",
+    "book": "execute and render: only what has changed",
     "execute": "run the chapters with papermill into _build/executed",
     "format": "lay out the code of the chapters in 88 columns",
-    "portable": "write book/<chapter>.ipynb from the executed chapters (--check: compare)",
+    "portable": "write book/<chapter>.ipynb, with the site (--check: compare)",
     "claims": "check claims and exercises, write _build/claims.json",
-    "site": "render _build/html",
+    "site": "render _build/html and the notebooks",
     "fresh": "run the book at another seed and compare every verdict",
     "mutants": "run every claim under its mutant: it must fail",
     "laws": "write laws.json: each law changed, some claim of it must notice",

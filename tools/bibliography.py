@@ -1,8 +1,8 @@
 """book/references.bib as plain Markdown: "Kou et al. (2023)", with a link where there is one."""
 
 from collections.abc import MutableMapping
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from pybtex.database import Entry, Person
 from pybtex.exceptions import PybtexError
@@ -11,19 +11,13 @@ from pybtex.richtext import Text
 from tools import readers
 
 
-@dataclass(frozen=True)
-class Citation:
+class Citation(NamedTuple):
     """One work: how prose calls it, its year, its link and its line in the references."""
 
     authors: str
     year: str
     link: str
     line: str
-
-    def words(self, textual: bool) -> str:
-        """Kou et al. (2023), or Kou et al., 2023; a link where there is one."""
-        text = f"{self.authors} ({self.year})" if textual else f"{self.authors}, {self.year}"
-        return f"[{text}]({self.link})" if self.link else text
 
 
 def decode(latex: str) -> str:

@@ -1,4 +1,4 @@
-"""The claims the chapters evaluate, held against what is registered; and the exercises' checkers."""
+"""The claims that chapters evaluate, held against what is registered; the exercises' checkers."""
 
 import argparse
 import re
@@ -8,7 +8,8 @@ from typing import Any
 
 from nbformat import NotebookNode
 
-from fltutils.claims import between, number
+from fltutils.claims import between
+from fltutils.claims import number as written
 from tools import chapters as book
 from tools import directives, readers
 from tools.files import ToolError, write_json
@@ -154,13 +155,8 @@ def row(claim: dict[str, Any], measured: dict[str, Any]) -> dict[str, Any]:
 
 def refuted(found: dict[str, Any]) -> str:
     """The measurement that would refute a claim: a mean beyond its bounds."""
-    low, high = (None if found[key] is None else number(found[key]) for key in ("low", "high"))
-    beyond = " or ".join(
-        [
-            *([f"below {low}"] if low is not None else []),
-            *([f"above {high}"] if high is not None else []),
-        ]
-    )
+    ends = (("below", found["low"]), ("above", found["high"]))
+    beyond = " or ".join(f"{side} {written(end)}" for side, end in ends if end is not None)
     return f"{found['quantity']}: a mean {beyond}."
 
 
@@ -268,17 +264,11 @@ def summary(table: list[dict[str, Any]]) -> str:
     return ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
 
 
-def record(root: Path, committed: bool) -> tuple[list[dict[str, Any]], list[str]]:
-    """Write _build/claims.json; its rows, and what is wrong."""
-    table, wrong = rows(root, root / ("book" if committed else "_build/executed"))
-    write_json(root / "_build/claims.json", table)
-    return table, wrong
-
-
 def collect(root: Path, committed: bool = False) -> str:
     """Judge the claims and the exercises; a summary, or an error with everything that is wrong."""
     folder = root / ("book" if committed else "_build/executed")
-    table, wrong = record(root, committed)
+    table, wrong = rows(root, folder)
+    write_json(root / "_build/claims.json", table)
     wrong += judge(root, table)
     for name in book.chapters(root):
         wrong += exercises(name, stored(root, name, folder))

@@ -25,15 +25,7 @@ from nbformat import NotebookNode
 
 from tools import chapters as book
 from tools import kernels, slices
-from tools.files import (
-    ToolError,
-    digest,
-    read_derived,
-    swap,
-    write_atomic,
-    write_if_changed,
-    write_json,
-)
+from tools.files import ToolError, digest, read_derived, swap, write_atomic, write_json
 from tools.names import INJECTED
 
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
@@ -171,15 +163,13 @@ def graft(source: NotebookNode, executed: NotebookNode) -> NotebookNode:
 def state(folder: Path, name: str) -> str:
     """One hash of a run's notebook and of the files that its figures left."""
     paths = [folder / f"{name}.ipynb", *sorted((folder / "figures" / name).glob("*"))]
-    return digest(
-        part for path in paths if path.exists() for part in (path.name, path.read_bytes())
-    )
+    return digest(x for path in paths if path.exists() for x in (path.name, path.read_bytes()))
 
 
 def store(task: Task, source: NotebookNode, executed: NotebookNode, report: dict[str, Any]) -> None:
     """Write the normalised notebook, then the report that vouches for it."""
     text = nbformat.writes(graft(source, executed)) + "\n"
-    write_if_changed(task.out / f"{task.chapter}.ipynb", text)
+    write_atomic(task.out / f"{task.chapter}.ipynb", text)
     known = {"digest": state(task.out, task.chapter)}
     write_json(task.out / f"{task.chapter}.json", report | known)
 

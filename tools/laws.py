@@ -32,8 +32,9 @@ LEAST = 0.9  # of the changes that some claim must notice
 PICKS = {"where": (1, 2), "maximum": (0, 1), "minimum": (0, 1), "max": (0, 1), "min": (0, 1)}
 BOUNDED = ("clip", "clamp")  # methods that keep a value within limits
 SHAPES = (  # what their numbers say is how to compute, not what
-    "linspace", "arange", "geomspace", "logspace", "zeros", "ones", "full", "reshape", "sum", "mean",
-    "stack", "concatenate", "expand_dims", "take", "flatten", "transpose", "interp", "range",
+    "linspace", "arange", "geomspace", "logspace", "zeros", "ones", "full", "reshape", "sum",
+    "mean", "stack", "concatenate", "expand_dims", "take", "flatten", "transpose", "interp",
+    "range",
 )  # fmt: skip
 Law = Callable[..., Any]
 Space = dict[str, Any]
@@ -51,11 +52,9 @@ def numbers(node: ast.AST) -> Iterator[ast.AST]:
     for name, value in ast.iter_fields(node):
         if isinstance(node, ast.Subscript) and name == "slice":
             continue
-        if isinstance(node, ast.Call) and (name == "keywords" or called(node) in SHAPES):
-            if name == "keywords" or (name == "args" and not isinstance(node.func, ast.Attribute)):
-                continue
-            if name == "args":
-                continue
+        shape = called(node) in SHAPES and name == "args"
+        if shape or (isinstance(node, ast.Call) and name == "keywords"):
+            continue
         for child in value if isinstance(value, list) else [value]:
             if isinstance(child, ast.AST):
                 yield from numbers(child)
@@ -148,7 +147,7 @@ def symmetric(law: Law, changed: Law) -> bool:
     rng = np.random.default_rng(0)
     names = inspect.signature(law).parameters
     for _ in range(3):
-        given = {name: float(x) for name, x in zip(names, 0.1 + rng.random(len(names)), strict=True)}
+        given = dict(zip(names, (0.1 + rng.random(len(names))).tolist(), strict=True))
         try:
             one, other = (np.asarray(f(**given), dtype=float) for f in (law, changed))
         except Exception:  # it takes tables: its arguments are told apart there
@@ -171,10 +170,9 @@ def put(tree: ast.AST, old: ast.AST, new: ast.AST) -> None:
 def made(law: Law, tree: ast.FunctionDef) -> Law:
     """The function of a changed tree, in the law's own place."""
     module = ast.fix_missing_locations(ast.Module([tree], []))
-    space: Space = {}
-    exec(compile(module, "<changed law>", "exec"), law.__globals__, held := {})
-    space |= held
-    changed: Law = space[tree.name]
+    held: Space = {}
+    exec(compile(module, "<changed law>", "exec"), law.__globals__, held)
+    changed: Law = held[tree.name]
     changed.__kwdefaults__ = law.__kwdefaults__
     changed.__defaults__ = law.__defaults__
     return changed

@@ -1,14 +1,12 @@
-"""Make a rendered site light: nothing unused, pictures of few colours, fonts of few icons."""
+"""Make a rendered site light: nothing unused, one style sheet a page, fonts of few icons."""
 
 import hashlib
-import io
 import os
 import re
 import shutil
 from pathlib import Path
 
 from fontTools import subset
-from PIL import Image
 
 from tools.files import ToolError
 
@@ -23,21 +21,6 @@ def trim(site: Path) -> None:
     for pattern in UNUSED:
         for path in list(site.glob(pattern)):
             shutil.rmtree(path) if path.is_dir() else path.unlink()
-
-
-def shrink_pictures(site: Path) -> None:
-    """Store each PNG with 256 colours where that is smaller: a plot has no more to lose."""
-    for path in site.rglob("*.png"):
-        small = io.BytesIO()
-        with Image.open(path) as picture:
-            if picture.mode == "P":
-                continue  # few colours already
-            if picture.convert("RGBA").getchannel("A").getextrema() != (255, 255):
-                continue  # see-through: an icon of the theme
-            plain = picture.convert("RGB")
-            plain.quantize(256, dither=Image.Dither.NONE).save(small, "PNG", optimize=True)
-        if len(small.getvalue()) < path.stat().st_size:
-            path.write_bytes(small.getvalue())
 
 
 def texts(site: Path, *suffixes: str) -> str:
@@ -66,65 +49,37 @@ def shrink_icons(site: Path) -> None:
         subset.save_font(font, str(path), options)
 
 
-RULE = re.compile(r"([^{};]*)([{};])")
+TEXT = r"""[^{}"']++|"(?:\\.|[^"\\])*+"|'(?:\\.|[^'\\])*+'"""
+FLAT = rf"\{{(?:{TEXT})*+\}}"
+DEEP = rf"\{{(?:{TEXT}|{FLAT})*+\}}"  # a rule in @media in @supports
+RULE = re.compile(rf"\s*([^{{}};]+?)\s*(?:;|\{{((?:{TEXT}|{FLAT}|{DEEP})*+)\}})")
+SELECTOR = re.compile(r"(?:[^,()\[\]]|\((?:[^()]|\([^()]*\))*\)|\[[^\]]*\])+")
 NAME = re.compile(r"[.#]((?:[\w-]|\\.)+)")
-CONDITION = re.compile(r":(?:not|is|where|has)\((?:[^()]|\([^()]*\))*\)")
+CONDITION = re.compile(r":(?:not|is|where|has)\((?:[^()]|\([^()]*\))*\)|\[[^\]]*\]")
 NESTING = ("@media", "@supports", "@layer", "@container")
 
 
 def prune(style: str, words: set[str]) -> str:
     """A style sheet without the rules whose class or id stands in no page and no script."""
-    return pruned(re.sub(r"/\*.*?\*/", "", style, flags=re.DOTALL), 0, words)[0]
 
+    def kept(rule: re.Match[str]) -> str:
+        head, body = rule.groups()
+        if body is None:
+            return f"{head};"
+        if head.startswith(NESTING):
+            body = prune(body, words)
+            return f"{head}{{{body}}}" if body else ""
+        if not head.startswith("@"):
+            alive = (one.strip() for one in SELECTOR.findall(head) if used(one, words))
+            head = ",".join(alive)
+        return f"{head}{{{body}}}" if head else ""
 
-def pruned(style: str, place: int, words: set[str]) -> tuple[str, int]:
-    """The rules from a place to the brace that closes them, and where they end."""
-    kept = ""
-    while match := RULE.match(style, place):
-        head, sign = match[1].strip(), match[2]
-        if sign != "{":
-            place = match.end()
-            if sign == "}":
-                return kept, place
-            kept += f"{head};" if head else ""
-        elif head.startswith(NESTING):
-            body, place = pruned(style, match.end(), words)
-            kept += f"{head}{{{body}}}" if body else ""
-        else:
-            body, place = block(style, match.end())
-            if head.startswith("@"):
-                alive = [head]
-            else:
-                alive = [one for one in selectors(head) if used(one, words)]
-            kept += f"{','.join(alive)}{{{body}}}" if alive else ""
-    return kept, len(style)
-
-
-def block(style: str, place: int) -> tuple[str, int]:
-    """What stands between braces, and where they end; a brace in a string is none."""
-    depth, start = 1, place
-    for match in re.compile(r"""[{}]|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'""").finditer(style, place):
-        depth += {"{": 1, "}": -1}.get(match[0], 0)
-        if not depth:
-            return style[start : match.start()], match.end()
-    return style[start:], len(style)
-
-
-def selectors(head: str) -> list[str]:
-    """The selectors of a rule: a comma inside brackets does not part them."""
-    parts, depth = [""], 0
-    for sign in head:
-        depth += {"(": 1, "[": 1, ")": -1, "]": -1}.get(sign, 0)
-        if sign == "," and not depth:
-            parts.append("")
-        else:
-            parts[-1] += sign
-    return [part.strip() for part in parts]
+    return RULE.sub(kept, re.sub(r"/\*.*?\*/", "", style, flags=re.DOTALL))
 
 
 def used(selector: str, words: set[str]) -> bool:
     """Whether every class and id that a selector needs can stand in a page."""
-    names = NAME.findall(re.sub(r"\[[^\]]*\]", "", CONDITION.sub("", selector)))
+    names = NAME.findall(CONDITION.sub("", selector))
     return words.issuperset(re.findall(r"[\w-]+", " ".join(names)))
 
 
@@ -193,7 +148,6 @@ def calm(site: Path) -> None:
 def lighten(site: Path) -> None:
     """All of it."""
     trim(site)
-    shrink_pictures(site)
     shrink_icons(site)
     shrink_styles(site)
     bundle(site)

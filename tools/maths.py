@@ -85,10 +85,9 @@ def renderer() -> subprocess.Popen[str]:
 
 
 @functools.cache
-def katex_html(latex: str, display: bool, macros: str = "{}") -> str:
+def katex_html(latex: str, display: bool) -> str:
     """HTML with MathML (for screen readers) of one formula; ValueError where KaTeX rejects it."""
     options = {"displayMode": display, "throwOnError": True, "strict": "error"}
-    options["macros"] = json.loads(macros)
     node = renderer()
     assert node.stdin
     assert node.stdout

@@ -2,17 +2,16 @@
 
 from pathlib import Path
 
-from tools import forms
+from tools import forms, outputs
 from tools.files import ToolError, write_atomic
 from tools.names import GENERATED
-from tools.portable import executed_chapter
 
 CHAPTER, FIGURE = "benign_overfitting", "fig-phase-relu"
 
 
 def picture(root: Path, chapter: str, figure: str) -> tuple[bytes, bytes]:
     """The light and the dark form of a figure, from the executed chapter."""
-    for name, light in forms.pictures(executed_chapter(root, chapter)):
+    for name, light in forms.pictures(outputs.executed(root, chapter)):
         if name == figure:
             return light, (forms.folder(root, chapter) / f"{figure}.dark.png").read_bytes()
     raise ToolError(f"book/{chapter}.md has no figure {figure}")

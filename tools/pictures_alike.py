@@ -4,7 +4,6 @@
 """
 
 import base64
-import binascii
 import hashlib
 import io
 import os
@@ -32,7 +31,7 @@ def pixels(data: str) -> np.ndarray | None:
     try:
         with Image.open(io.BytesIO(base64.b64decode(data))) as image:
             return np.asarray(image.convert("RGBA"), dtype=float)
-    except (OSError, binascii.Error, SyntaxError):  # PIL raises SyntaxError on a broken PNG
+    except (OSError, ValueError, SyntaxError):  # PIL raises SyntaxError on a broken PNG
         return None
 
 
@@ -53,10 +52,11 @@ def alike(ours: str, theirs: str) -> bool:
     return a is not None and b is not None and a.shape == b.shape and change(a, b) < CHANGE
 
 
-def pictures(outputs: list[Any]) -> list[str]:
-    """Every picture of a cell."""
-    found = (output.get("data", {}).get("image/png") for output in outputs)
-    return [light for light in found if light]
+def near(ours: str, theirs: str) -> bool:
+    """Whether two tables are the same but for the last of their digits."""
+    a, b = (np.array(NUMBER.findall(text), dtype=float) for text in (ours, theirs))
+    words = NUMBER.sub("#", ours) == NUMBER.sub("#", theirs)
+    return words and np.allclose(a, b, rtol=2e-3, atol=1e-6 * np.abs(a).max(initial=0.0))
 
 
 def table(path: Path) -> str:
@@ -70,29 +70,21 @@ def drawn(light: str) -> str:
     return table(Path(os.environ[TABLES], f"{stem}.csv"))
 
 
-def near(ours: str, theirs: str) -> bool:
-    """Whether two tables are the same but for the last of their digits."""
-    a, b = (np.array(NUMBER.findall(text), dtype=float) for text in (ours, theirs))
-    words = NUMBER.sub("#", ours) == NUMBER.sub("#", theirs)
-    return words and np.allclose(a, b, rtol=2e-3, atol=1e-6 * np.abs(a).max(initial=0.0))
+def shown(outputs: list[Any]) -> tuple[list[Any], list[str]]:
+    """What nbval leaves out of a cell's displays: types and metadata, and the pictures."""
+    displays = [output for output in outputs if "data" in output]
+    kinds = [(output.output_type, sorted(output.data), output.metadata) for output in displays]
+    return kinds, [o.data["image/png"] for o in displays if "image/png" in o.data]
 
 
-def shape(outputs: list[Any]) -> list[Any]:
-    """What nbval leaves out of a cell's displays besides pictures: their types and metadata."""
-    return [(output.output_type, output.metadata) for output in outputs if "data" in output]
-
-
-def faults(reference: list[Any], found: list[Any], numbers: str) -> list[str]:
-    """The pictures of a cell that do not show what the stored ones show, with these numbers."""
-    stored, made = pictures(reference), pictures(found)
-    if len(stored) != len(made):
-        return [f"stored pictures: {len(stored)}, of this run: {len(made)}"]
-    if shape(reference) != shape(found):
-        return [f"stored: {shape(reference)}, of this run: {shape(found)}"]
-    if not near(numbers, "".join(map(drawn, made))):
-        return ["the numbers of the picture differ"]
-    same = all(map(alike, stored, made))
-    return [] if same else ["the picture shows something else"]
+def fault(reference: list[Any], found: list[Any], numbers: str) -> str:
+    """In what a cell's pictures are not the stored ones, which have these numbers."""
+    (stored, before), (made, after) = shown(reference), shown(found)
+    if stored != made:
+        return f"stored: {stored}, of this run: {made}"
+    if not near(numbers, "".join(map(drawn, after))):
+        return "the numbers of the picture differ"
+    return "" if all(map(alike, before, after)) else "the picture shows something else"
 
 
 def pytest_configure(config: Any) -> None:
@@ -110,5 +102,5 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
     if isinstance(item, IPyNbCell):
         place = folder(item.path.parents[1], item.path.stem)
         numbers = table(place / f"{item.cell.metadata.get('figure')}.csv")
-        if found := faults(item.cell.outputs, item.test_outputs, numbers):
-            item.raise_cell_error("Cell outputs differ", "\n".join(found))
+        if told := fault(item.cell.outputs, item.test_outputs, numbers):
+            item.raise_cell_error("Cell outputs differ", told)

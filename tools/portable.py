@@ -1,7 +1,6 @@
 """The portable notebook beside each source: executed, in plain Markdown, with an install cell."""
 
 import argparse
-import ast
 import copy
 import difflib
 import re
@@ -13,17 +12,14 @@ import nbformat
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell
 
-from tools import address, forms, readers
+from tools import address, readers
 from tools import chapters as book
-from tools.execute import cache_key, count_cells, graft, last_run
-from tools.files import ToolError, write_if_changed
-from tools.labels import Book, cell_lines, figure, read_book
-from tools.names import GLUE
-from tools.plain import Page, caption, convert, references
-from tools.site import stored
+from tools.execute import count_cells
+from tools.files import ToolError, write_atomic
 
+PLACE = Path("_build/portable")
 ADDRESS = re.compile(r'(?m)^SOURCE = os\.environ\.get\("FLTUTILS_SOURCE", ".*"\)$')
-OWN_LINK = re.compile(r"\[([^\]]*)\]\(https://[\w-]+\.github\.io/[^)\s]+\.html\)")
+OWN_LINK = re.compile(r"\[([^\]]*)\]\(https://[\w-]+\.github\.io/[^)\s]+\.html(?:#[^)\s]+)?\)")
 HIDDEN = {
     "hide-input": ("source_hidden",),
     "hide-output": ("outputs_hidden",),
@@ -61,16 +57,6 @@ def install_cell(source: str) -> NotebookNode:
     return new_code_cell(INSTALL.format(source=source), metadata={"tags": ["install"]})
 
 
-def glue_values(nb: NotebookNode) -> dict[str, str]:
-    """The values the chapter's cells glued, by name."""
-    values = {}
-    for output in (output for cell in book.code_cells(nb) for output in cell.outputs):
-        name = output.get("metadata", {}).get("scrapbook", {}).get("name")
-        if name and GLUE + "text/plain" in output.data:
-            values[name] = str(ast.literal_eval(output.data[GLUE + "text/plain"]))
-    return values
-
-
 def machine(root: Path, cell: NotebookNode) -> Iterator[str]:
     """What the outputs of a cell tell of this machine: it would differ on another."""
     own = [re.escape(name) for name in (f"{root}", f"{Path.home()}/", socket.gethostname()) if name]
@@ -94,62 +80,38 @@ def plain_code(cell: NotebookNode) -> NotebookNode:
     return new_code_cell(cell.source, metadata=metadata, outputs=copy.deepcopy(cell.outputs))
 
 
-def portable(shared: Book, name: str, executed: NotebookNode) -> NotebookNode:
-    """The portable form of an executed chapter; every fault of its prose in one error."""
-    page = Page(shared, name, glue_values(executed), address.site(shared.root))
+def faults(root: Path, name: str, executed: NotebookNode) -> Iterator[str]:
+    """What the outputs of a chapter should not hold."""
+    for number, cell in enumerate(book.code_cells(executed), 1):
+        for what in machine(root, cell):
+            yield f"book/{name}.md:{book.cell_line(root, name, number)}: {what}"
+
+
+def portable(root: Path, name: str, executed: NotebookNode) -> NotebookNode:
+    """The portable form of an executed chapter, whose Markdown the site build has left."""
+    code = iter([install_cell(address.source(root)), *map(plain_code, book.code_cells(executed))])
     cells: list[NotebookNode] = []
-    path, lines = f"book/{name}.md", cell_lines(shared.root, name)
-    shared.md.parse(readers.text(shared.root / path), page.env)  # footnotes stand anywhere
-    for cell, line in zip(executed.cells, lines, strict=True):
-        if cell.cell_type == "markdown":
-            text = convert(page, cell.source, line)
-            cells += [new_markdown_cell(text)] if text else []
-            continue
-        if not any(c.cell_type == "code" for c in cells):
-            cells.append(install_cell(address.source(shared.root)))
-        cells.append(plain_code(cell))
-        picture, words, wrong = figure(cell)
-        for what in [*wrong, *machine(shared.root, cell)]:
-            page.fault(line, what)
-        if words:
-            cells.append(new_markdown_cell(caption(page, words, picture, line)))
-    if text := references(page):
-        cells.append(new_markdown_cell(text))
-    if page.found:
-        raise ToolError("\n".join(f"{path}:{line}: {what}" for line, what in page.found))
+    for text in readers.read_json(root / PLACE / f"{name}.json"):
+        if text is None and not any(cell.cell_type == "code" for cell in cells):
+            cells.append(next(code))
+        cells.append(next(code) if text is None else new_markdown_cell(text))
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
     metadata = {"kernelspec": kernel, "language_info": {"name": "python"}}
     nb = nbformat.v4.new_notebook(cells=cells, metadata=metadata)
     count_cells(nb)
     book.stable_ids(nb)
-    nb.cells[[c.cell_type for c in cells].index("code")].id = "install"
+    book.code_cells(nb)[0].id = "install"
     nbformat.validate(nb)
     return nb
 
 
-def executed_chapter(root: Path, name: str) -> NotebookNode:
-    """The chapter's present prose with the outputs of its last default run, if code agrees."""
-    source = book.read_source(root, name)
-    executed = last_run(root / "_build/executed", name, cache_key(root, source, {}))
-    if executed is None:
-        raise ToolError(f"book/{name}.md was not executed in its present state: run `make book`")
-    return graft(source, executed)
-
-
-def derived(root: Path, names: list[str], committed: bool) -> Iterator[tuple[str, NotebookNode]]:
-    """Each chapter with its portable notebook; every fault of every chapter in one error."""
-    ran = {n: stored(root, n, True) if committed else executed_chapter(root, n) for n in names}
-    for name, nb in ran.items():
-        (forms.check if committed else forms.write)(root, name, nb)
-    shared = read_book(root, committed)
-    found = []
-    for name, nb in ran.items():
-        try:
-            yield name, portable(shared, name, nb)
-        except ToolError as error:
-            found.append(str(error))
-    if found:
+def write(root: Path, ran: dict[str, NotebookNode]) -> None:
+    """Write the notebooks under _build; every fault of every chapter in one error."""
+    if found := [fault for name, nb in ran.items() for fault in faults(root, name, nb)]:
         raise ToolError("\n".join(found))
+    for name, nb in ran.items():
+        text = nbformat.writes(portable(root, name, nb)) + "\n"
+        write_atomic(root / PLACE / f"{name}.ipynb", text)
 
 
 def comparable(nb: NotebookNode) -> list[str]:
@@ -166,18 +128,17 @@ def comparable(nb: NotebookNode) -> list[str]:
     return str(nbformat.writes(nb)).split("\n")
 
 
-def check(root: Path, names: list[str]) -> None:
+def check(root: Path) -> None:
     """Raise where a committed notebook's prose or code is not what its source gives.
 
     Its outputs are nbval's to check: it runs the committed code and compares.
     """
-    stale = []
-    for name, nb in derived(root, names, committed=True):
-        # Through text and back: joined lines, plain types, as in the committed file.
-        fresh = nbformat.reads(nbformat.writes(nb), as_version=4)
-        committed = readers.read_notebook(root / "book" / f"{name}.ipynb")
-        file, old, new = f"book/{name}.ipynb", comparable(committed), comparable(fresh)
+    stale, names = [], book.chapters(root)
+    for name in names:
+        file = f"book/{name}.ipynb"
+        made, committed = (readers.read_notebook(root / f) for f in (PLACE / f"{name}.ipynb", file))
         heads = f"{file} (committed)", f"{file} (from book/{name}.md)"
+        old, new = comparable(committed), comparable(made)
         lines = difflib.unified_diff(old, new, *heads, n=1, lineterm="")
         if diff := [line[:160] for line in lines]:
             more = [f"… {len(diff) - 40} lines more"] if len(diff) > 40 else []
@@ -188,20 +149,13 @@ def check(root: Path, names: list[str]) -> None:
     print(f"{len(names)} notebooks are what their sources give")
 
 
-def write(root: Path, names: list[str]) -> None:
-    """Write the portable notebooks that changed."""
-    for name, nb in derived(root, names, committed=False):
-        text = nbformat.writes(nb) + "\n"
-        state = write_if_changed(root / "book" / f"{name}.ipynb", text)
-        print(f"book/{name}.ipynb: {'written' if state else 'unchanged'}")
-
-
 def main(argv: list[str]) -> None:
-    """Write or check the portable notebooks."""
+    """Write or check the portable notebooks, which the build of the site makes."""
+    from tools import site  # it loads Sphinx
+
     parser = argparse.ArgumentParser(prog="python -m tools portable")
-    parser.add_argument("chapters", nargs="*")
     parser.add_argument("--check", action="store_true", help="compare with the committed files")
     args = parser.parse_args(argv)
-    root = Path.cwd()
-    names = book.chosen(root, args.chapters)
-    (check if args.check else write)(root, names)
+    site.ensure(Path.cwd(), committed=args.check)
+    if args.check:
+        check(Path.cwd())

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import nbformat
 
-from tools import address, portable
+from tools import address, portable, readers, site
 from tools import chapters as book
 from tools.files import ToolError, write_atomic
 
@@ -31,8 +31,10 @@ def publish(root: Path, folder: Path) -> None:
     repository = address.repository(root)
     if repository is None:
         raise ToolError("no address to publish for: see tools/address.py")
+    site.ensure(root, committed=True)
     name = repository.removeprefix("https://github.com/")
-    for chapter, nb in portable.derived(root, book.chapters(root), committed=True):
+    for chapter in book.chapters(root):
+        nb = readers.read_notebook(root / portable.PLACE / f"{chapter}.ipynb")
         for cell in nb.cells:
             if cell.cell_type == "markdown":
                 cell.source = absolute(cell.source, name, address.reference(root))

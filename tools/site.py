@@ -1,42 +1,44 @@
-"""Render _build/html from stored outputs: nothing is executed, a warning is a fault."""
+"""Pages and portable notebooks from stored outputs: nothing is executed, a warning is a fault."""
 
 import argparse
+import copy
 import os
 import re
 import shutil
 import subprocess
 import sys
 import time
-from itertools import zip_longest
+from collections.abc import Iterator
 from pathlib import Path
 
 from jupyter_cache import get_cache
 from jupyter_cache.base import CacheBundleIn
 from nbformat import NotebookNode
 
-from tools import chapters, claims, forms
-from tools.execute import graft
-from tools.files import ToolError, swap, write_atomic
+from tools import address, chapters, claims, forms, outputs, portable
+from tools.files import ToolError, digest, read_derived, swap, write_atomic, write_json
 from tools.lighten import lighten
 from tools.names import CLAIM, OWN_TYPES
 
+LOCKS = ("requirements.txt", "requirements-torch.txt")
+INPUTS = ("book", "_config.yml", "_toc.yml", *LOCKS, "fltutils", "tools")
 JUPYTER_BOOK = "from jupyter_book.cli.main import main; main(prog_name='jupyter-book')"
 
 
-def stored(root: Path, name: str, committed: bool) -> NotebookNode:
-    """The chapter's present prose with the outputs of a stored notebook, if code agrees."""
-    folder = "book" if committed else "_build/executed"
-    nb, source = claims.stored(root, name, root / folder), chapters.read_source(root, name)
-    nb.cells = [cell for cell in chapters.code_cells(nb) if "install" not in chapters.tags(cell)]
-    pairs = zip_longest(chapters.code_cells(source), nb.cells)
-    for count, (ours, theirs) in enumerate(pairs, 1):
-        if not (ours and theirs and ours.source == theirs.source):
-            line = chapters.cell_line(root, name, count)
-            raise ToolError(
-                f"book/{name}.md:{line}: code cell {count} has no stored output: "
-                f"{folder}/{name}.ipynb is stale, its code differs: run `make book`"
-            )
-    return graft(source, nb)
+def inputs(root: Path, committed: bool) -> Iterator[Path]:
+    """Every file the site is made from, in a fixed order."""
+    for place in (root / name for name in INPUTS):
+        yield from sorted(path for path in (place, *place.rglob("*")) if path.is_file())
+    if not committed:
+        yield from (root / "_build/executed" / f"{name}.ipynb" for name in chapters.chapters(root))
+
+
+def key(root: Path, committed: bool) -> str:
+    """What the site is made from, in one hash."""
+    paths = [path for path in inputs(root, committed) if path.suffix != ".pyc"]
+    names = [str(path.relative_to(root)) for path in paths]
+    where = [address.repository(root) or "", address.reference(root), address.commit(root)]
+    return digest([*names, *(path.read_bytes() for path in paths), *where])
 
 
 def bare(nb: NotebookNode) -> NotebookNode:
@@ -44,8 +46,12 @@ def bare(nb: NotebookNode) -> NotebookNode:
 
     What a claim found stands on the page where its directive does.
     """
+    nb = copy.deepcopy(nb)
     for cell in chapters.code_cells(nb):
-        cell.outputs = [o for o in cell.outputs if "quantity" not in o.get("data", {}).get(CLAIM, {})]
+        found = [output.get("data", {}).get(CLAIM, {}) for output in cell.outputs]
+        cell.outputs = [
+            o for o, claim in zip(cell.outputs, found, strict=True) if "quantity" not in claim
+        ]
     for output in (output for cell in chapters.code_cells(nb) for output in cell.outputs):
         output.get("metadata", {}).pop("image/png", None)
         data = output.get("data", {})
@@ -89,39 +95,42 @@ def faults(log: str, root: Path) -> str:
     return "\n".join(lines or plain.splitlines()[-20:])
 
 
-def downloads(root: Path, names: list[str], site: Path) -> None:
-    """Offer the portable notebooks, with their outputs, where the pages link to."""
-    for name in names:
-        portable = root / "book" / f"{name}.ipynb"
-        if not portable.exists():
-            raise ToolError(f"book/{name}.ipynb is missing: run `make book`")
-        shutil.copy(portable, site / "_sources" / portable.name)
-
-
 def build(root: Path, committed: bool = False) -> Path:
-    """Render the site from the last run, or from the committed notebooks."""
-    names, work, place = chapters.chapters(root), root / "_build/.site", root / "_build/html"
-    claims.collect(root, committed=committed)
-    ran = {name: stored(root, name, committed) for name in names}
+    """Render pages and notebooks from the last run, or from the committed notebooks."""
+    work, place = root / "_build/.site", root / "_build/html"
+    fresh = work / "_build/html"
+    print(f"claims: {claims.collect(root, committed)}")
+    read = outputs.committed if committed else outputs.executed
+    ran = {name: read(root, name) for name in chapters.chapters(root)}
     for name, nb in ran.items():
-        forms.check(root, name, nb)
+        (forms.check if committed else forms.write)(root, name, nb)
     fill_cache(root, ran)
     run_sphinx(root, work)
-    fresh = work / "_build/html"
-    downloads(root, names, fresh)
+    portable.write(root, ran)
+    for notebook in (root / f"book/{name}.ipynb" for name in ran):
+        if not committed:
+            write_atomic(notebook, (root / portable.PLACE / notebook.name).read_bytes())
+        shutil.copy(notebook, fresh / "_sources")
     lighten(fresh)
     swap(fresh, place)
     shutil.rmtree(work)
     return place
 
 
-def main(argv: list[str]) -> int:
+def ensure(root: Path, committed: bool) -> None:
+    """Build pages and notebooks unless they are those of the present files."""
+    mark, index, start = root / "_build/site.json", "_build/html/index.html", time.monotonic()
+    if (root / index).exists() and read_derived(mark, "") == key(root, committed):
+        print(f"site: unchanged, {index}")
+        return
+    mark.unlink(missing_ok=True)
+    build(root, committed)
+    write_json(mark, key(root, committed))
+    print(f"site: {index} ({time.monotonic() - start:.1f} s)")
+
+
+def main(argv: list[str]) -> None:
     """Render the site and say where it is."""
     parser = argparse.ArgumentParser(prog="python -m tools site", description=__doc__)
     parser.add_argument("--committed", action="store_true", help="from the committed notebooks")
-    start = time.monotonic()
-    # `make book` trusts this mark; it sets it again for a site of the last run.
-    (Path.cwd() / "_build/site.json").unlink(missing_ok=True)
-    site = build(Path.cwd(), parser.parse_args(argv).committed)
-    print(f"site: {site.relative_to(Path.cwd())}/index.html ({time.monotonic() - start:.1f} s)")
-    return 0
+    ensure(Path.cwd(), parser.parse_args(argv).committed)

@@ -108,7 +108,7 @@ def thumbnails(root: Path, name: str, figure: str) -> tuple[str, list[Path]]:
                 with Image.open(io.BytesIO(png)) as picture:
                     plain = picture.convert("RGB")
                     plain.thumbnail(THUMBNAIL, Image.Resampling.LANCZOS)
-                    plain.save(small, "PNG")
+                    plain.quantize(256, dither=Image.Dither.NONE).save(small, "PNG", optimize=True)
                 write_atomic(path, small.getvalue())
             return str(words.get("image", {}).get("alt", "")), paths
     raise ToolError(f"book/map.toml: book/{name}.md has no figure {figure!r}")

@@ -18,9 +18,9 @@ from sphinx.util import logging
 
 from tools import forms
 from tools.files import write_atomic
-from tools.labels import wordless
 
 LOGGER = logging.getLogger(__name__)
+SHORTEST = 40  # characters of a caption or an alt text: "Figure 1" says nothing
 
 
 class DarkTwins(SphinxTransform):
@@ -33,11 +33,16 @@ class DarkTwins(SphinxTransform):
         book = Path(self.env.srcdir)
         for image in list(self.document.findall(nodes.image)):
             line, name, caption = placed(image)
-            alt, place = wordless("alt text", image.get("alt", "")), (self.env.docname, line)
-            for what in filter(None, (alt, caption and wordless("caption", caption))):
+            made = "jupyter_execute" in image["uri"]  # by a cell
+            wrong = [wordless("alt text", image.get("alt", ""))]
+            wrong += [wordless("caption", caption)] if made or caption else []
+            if made and not re.fullmatch(r"fig-[a-z-]+", name):
+                wrong.append("its name is not fig- and small letters, as in fig-phase-relu")
+            for what in filter(None, wrong):
+                place = (self.env.docname, line)
                 LOGGER.warning("figure %s: %s", name, what, location=place, type="alt")
             dark = forms.folder(book.parent, self.env.docname) / f"{name}.dark.png"
-            if "jupyter_execute" in image["uri"] and dark.exists():
+            if made and dark.exists():
                 light, twin = image.deepcopy(), image.deepcopy()
                 twin["uri"] = f"/{dark.relative_to(book)}"
                 light["classes"].append("only-light")
@@ -46,15 +51,24 @@ class DarkTwins(SphinxTransform):
                 image.replace_self(nodes.container("", light, twin, classes=["twins"]))
 
 
+def wordless(kind: str, text: str) -> str:
+    """What to say of a caption or an alt text that is too short; empty where it is not."""
+    ask = f"say what is seen, in {SHORTEST} characters or more"
+    return "" if len(text.strip()) >= SHORTEST else f"{kind} {text.strip()!r}: {ask}"
+
+
 def placed(image: nodes.image) -> tuple[int, str, str]:
     """The line that an image stands at, the name of its figure, and its caption."""
     chain = [image]
     while chain[-1].parent is not None:
         chain.append(chain[-1].parent)
     figure = next((node for node in chain if isinstance(node, nodes.figure)), image)
-    name = next(iter(figure["ids"]), Path(image["uri"]).name)
+    cell: dict[str, Any] = next(
+        (node["cell_metadata"] for node in chain if "cell_metadata" in node), {}
+    )
+    name = cell.get("mystnb", {}).get("figure", {}).get("name", Path(image["uri"]).name)
     caption = " ".join(node.astext() for node in figure.findall(nodes.caption))
-    return next((node.line for node in chain if node.line), 0), name, caption
+    return next((node.line for node in chain if node.line), 0), str(name), caption
 
 
 def pictures_only(render: Callable[..., None]) -> Callable[..., None]:

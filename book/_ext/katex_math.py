@@ -1,4 +1,7 @@
-"""Maths prerendered by KaTeX at build time: no script in the page, a wrong formula is a warning."""
+"""Maths prerendered by KaTeX at build time: no script in the page, a wrong formula is a warning.
+
+The book's macros are written out first, so that pages and notebooks have the same formulas.
+"""
 
 import re
 from pathlib import Path
@@ -6,14 +9,33 @@ from typing import Any
 
 from docutils import nodes
 from sphinx.application import Sphinx
+from sphinx.transforms import SphinxTransform
 from sphinx.util import logging
 from sphinx.util.math import get_node_equation_number
 from sphinx.writers.html5 import HTML5Translator
 
-from tools.maths import katex_html
+from tools import readers
+from tools.maths import expand, katex_html
 
 LOGGER = logging.getLogger(__name__)
 SELF_NUMBERED = re.compile(r"\\begin\{(align|equation|gather|alignat)\}")
+
+
+class Expanded(SphinxTransform):
+    """Write out the macros of book/macros.json in every formula of a page."""
+
+    default_priority = 800  # before Sphinx collects the titles of a page (880)
+
+    def apply(self, **kwargs: Any) -> None:
+        """Put other formulas in place of those with macros."""
+        path = Path(self.env.srcdir) / "macros.json"
+        self.env.note_dependency(str(path))
+        macros = readers.read_json(path)
+        for node in self.document.findall(lambda n: isinstance(n, nodes.math | nodes.math_block)):
+            try:
+                node.children = [nodes.Text(expand(node.astext(), macros))]
+            except ValueError as error:
+                LOGGER.warning("%s in %r", error, node.astext(), location=node, type="katex")
 
 
 def render(self: HTML5Translator, node: nodes.Element, display: bool) -> str:
@@ -23,7 +45,7 @@ def render(self: HTML5Translator, node: nodes.Element, display: bool) -> str:
         told = "use aligned or gathered and a label after $$, not what numbers itself: %r"
         LOGGER.warning(told, latex, location=node, type="katex")
     try:
-        return katex_html(latex, display, self.config.katex_macros)
+        return katex_html(latex, display)
     except ValueError as error:
         LOGGER.warning("%s in %r", error, latex, location=node, type="katex")
         return ""
@@ -49,14 +71,8 @@ def visit_display(self: HTML5Translator, node: nodes.math_block) -> None:
     raise nodes.SkipNode
 
 
-def read_macros(app: Sphinx, config: Any) -> None:
-    """Take the book's macros; a change in them is a change of the configuration."""
-    config.katex_macros = (Path(app.srcdir) / "macros.json").read_text(encoding="utf-8")
-
-
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Register the renderer and its stylesheet."""
+    """Register the transform and the renderer."""
     app.add_html_math_renderer("katex", (visit_inline, None), (visit_display, None))
-    app.add_config_value("katex_macros", "{}", "html")
-    app.connect("config-inited", read_macros)
+    app.add_transform(Expanded)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

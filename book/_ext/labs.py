@@ -23,8 +23,13 @@ from tools import address
 from tools.files import ToolError
 from tools.labs import configs
 from tools.labs.build import bare
+from tools.markdown import linked
 
 ROOT = configs.FOLDER.parents[1]
+IN_A_NOTEBOOK = (
+    "> **Live lab: {}** On {} its sliders retrain the network in the page. Here in the notebook,"
+    " change `seed` or a number in a cell and run what stands below it; *Play* says what to try."
+)
 SOURCE = f"{address.repository(ROOT) or 'fltutils'} {address.reference(ROOT)}"  # on each download
 
 
@@ -67,7 +72,10 @@ class LabDirective(SphinxDirective):
         closed = "</figcaption></figure></feature-lab>"
         parts = [nodes.raw("", opened, format="html"), *caption]
         parts.append(nodes.raw("", closed, format="html"))
-        return [nodes.compound("", *parts)]  # it can have a label
+        told = config["title"] + "." * (config["title"][-1] not in "?!")
+        place = address.site(ROOT) and f"{address.site(ROOT)}/{self.env.docname}.html"
+        portable = IN_A_NOTEBOOK.format(told, linked("the book’s website", place))
+        return [nodes.compound("", *parts, portable=portable)]  # it can have a label
 
 
 def strip(app: Sphinx, error: Exception | None) -> None:

@@ -16,6 +16,7 @@ from sphinxcontrib.bibtex.style.referencing.author_year import AuthorYearReferen
 from tools.bibliography import citation, letters
 
 ROUND = BracketStyle(left="(", right=")")
+APART = BracketStyle(left="(", right=")", sep="; ")
 
 
 class AuthorYear(AuthorYearReferenceStyle):
@@ -23,7 +24,7 @@ class AuthorYear(AuthorYearReferenceStyle):
 
     def __init__(self) -> None:
         """Round brackets, as in the notebooks."""
-        super().__init__(bracket_textual=ROUND, bracket_parenthetical=ROUND)
+        super().__init__(bracket_textual=ROUND, bracket_parenthetical=APART)
 
 
 class Labels(BaseLabelStyle):

@@ -6,7 +6,7 @@ from pathlib import Path
 import jupytext
 import pytest
 
-from tools import forms, site
+from tools import forms, outputs
 from tools.chapters import CELL, chapters, live
 from tools.format import COLUMNS, formatted, parts
 from tools.pictures import CHAPTER, FIGURE
@@ -68,7 +68,7 @@ def test_the_first_code_cell_holds_the_parameters(name: str) -> None:
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_the_front_picture_is_the_figure_of_its_chapter(theme: str) -> None:
     front = (ROOT / f"book/_generated/assets/front-{theme}.png").read_bytes()
-    light = dict(forms.pictures(site.stored(ROOT, CHAPTER, committed=True)))[FIGURE]
+    light = dict(forms.pictures(outputs.committed(ROOT, CHAPTER)))[FIGURE]
     dark = (forms.folder(ROOT, CHAPTER) / f"{FIGURE}.dark.png").read_bytes()
     assert front == {"light": light, "dark": dark}[theme], "run `python -m tools pictures`"
 

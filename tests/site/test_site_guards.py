@@ -40,6 +40,9 @@ def test_a_sound_book_builds(built_book: Path) -> None:
     assert table[:3] == ["# figure fig-a", "# chapter chapter", "# seed = 0"]
     assert table[3:] == ["# version v1", "# panel 1:", "panel,series,x,y,value"]
     assert "0.42" in html
+    notebook = (built_book / "book/chapter.ipynb").read_text()
+    assert 'in 5\N{NO-BREAK SPACE}s."' in notebook
+    assert "> **Live lab: Drag a slider: a network retrains in your browser.** On the" in notebook
     assert 'id="claim-tiny.one"' in html
     assert 'href="claims.html#tiny.one"' in html
     ledger = (built / "claims.html").read_text()
@@ -169,6 +172,8 @@ def test_changed_code_is_a_stale_chapter(tiny_book: Path) -> None:
     """A cell whose code differs from the run has no outputs: the line is named."""
     spoil(tiny_book, "chapter", "show(draw)", "show(another)")
     with pytest.raises(ToolError, match=r"book/chapter.md:\d+: code cell 3 has no stored"):
+        site.build(tiny_book, committed=True)
+    with pytest.raises(ToolError, match=r"book/chapter.md was not executed in its present state"):
         site.build(tiny_book)
 
 

@@ -11,7 +11,8 @@ import jupytext
 import nbformat
 from PIL import Image
 
-from tools import forms
+from tools import execute, forms
+from tools.chapters import read_source
 from tools.names import CLAIM, EXERCISE, GLUE
 
 LINKED = (
@@ -172,6 +173,10 @@ never_shown("tiny.one")
 A note.
 ```
 
+```{{lab}} front
+:alt: {ALT}s
+```
+
 ```{{dropdown}} More
 Folded text.
 ```
@@ -234,7 +239,6 @@ def outputs() -> list[list[Any]]:
 def make(root: Path, real: Path) -> Path:
     """Write the book under `root`, with the extensions and assets of the real one."""
     book = root / "book"
-    (root / "_build" / "executed").mkdir(parents=True)
     (book / "_generated").mkdir(parents=True)
     for name in LINKED:
         (book / name).symlink_to(real / "book" / name)
@@ -255,11 +259,13 @@ def make(root: Path, real: Path) -> Path:
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
     for cell, shown in zip(code, outputs(), strict=True):
         cell.outputs = shown
-    nbformat.write(notebook, root / "_build" / "executed" / "chapter.ipynb")
     nbformat.write(notebook, book / "chapter.ipynb")
     ran = root / forms.RAN / "chapter"
     ran.mkdir(parents=True)
     for form, content in OTHER.items():
         (ran / f"{hashlib.sha256(LIGHT).hexdigest()}.{form}").write_bytes(content)
     forms.write(root, "chapter", notebook)
+    source = read_source(root, "chapter")
+    task = execute.Task("chapter", {}, root / "_build/executed")
+    execute.store(task, source, notebook, {"key": execute.cache_key(root, source, {})})
     return root

@@ -169,7 +169,7 @@ def test_two_commands_do_not_write_at_once(tiny: Path) -> None:
         told = f"error: `x` (process {holder.pid}) is at work in {tiny}: wait until it is done\n"
         assert (second.communicate()[0], second.returncode) == (told, 1)
         holder.kill()
-    assert "was not executed" in tool(tiny, "portable").communicate()[0]
+    assert "is missing: run `make book`" in tool(tiny, "portable").communicate()[0]
 
 
 def test_a_build_folder_that_is_a_file_is_told_in_one_line(tiny: Path) -> None:
@@ -204,11 +204,11 @@ def test_a_path_with_a_colon_is_refused(tiny: Path) -> None:
 
 @pytest.mark.parametrize("name", ["book/index.md", "_toc.yml", "_build/executed/waves.ipynb"])
 def test_the_site_depends_on(built: Path, name: str) -> None:
-    key = make_book.site_key(built)
-    assert make_book.site_key(built) == key
+    key = site.key(built, committed=False)
+    assert site.key(built, committed=False) == key
     with (built / name).open("a") as file:
         file.write("\n")
-    assert make_book.site_key(built) != key
+    assert site.key(built, committed=False) != key
 
 
 def test_a_browser_from_the_environment_comes_first(

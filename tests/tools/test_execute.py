@@ -17,7 +17,7 @@ import pytest
 from nbformat.v4 import new_code_cell, new_notebook, new_output
 
 from tools import chapters as book
-from tools import execute, portable
+from tools import execute, outputs
 from tools.execute import Task
 from tools.files import ToolError
 from tools.readers import read_json
@@ -154,7 +154,7 @@ def test_a_damaged_or_edited_run_is_no_run(
     task = Task("waves", {}, built / "_build/executed")
     assert not execute.cached(task, source, execute.cache_key(built, source, {}))
     with pytest.raises(ToolError, match=r"waves\.md was not executed in its present state"):
-        portable.executed_chapter(built, "waves")
+        outputs.executed(built, "waves")
 
 
 @pytest.mark.slow
