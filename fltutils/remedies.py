@@ -41,10 +41,9 @@ def smoothing(data: SignalNoise, q: int, p: float) -> Problem:
 
 
 def drawn(
-    data: SignalNoise, use: str, draw: Callable[[span.Rng], np.ndarray]
+    rngs: list[span.Rng], draw: Callable[[span.Rng], np.ndarray]
 ) -> Iterator[dict[str, Tensor]]:
     """What every run draws anew at each step, as the data's weight."""
-    rngs = [span.stream(data.seed, int(run), use) for run in data.run]
     while True:
         yield {"weight": torch.from_numpy(np.stack([draw(rng) for rng in rngs]))}
 
@@ -58,12 +57,12 @@ def pull_noise(data: SignalNoise, q: int, p: float) -> Problem:
         return mean if data.weight is None else mean + data.y * data.weight / n
 
     problem = pulled(signal_noise.problem(data, q=q), g, q)
-    return problem._replace(
-        loss=_plain,
-        draws=lambda data: drawn(
-            data, "remedies: noise on pulls", lambda rng: size * rng.standard_normal(n)
-        ),
-    )
+
+    def draws(data: SignalNoise) -> Iterator[dict[str, Tensor]]:
+        rngs = [span.stream(data.seed, int(i), "remedies: noise on pulls") for i in data.run]
+        return drawn(rngs, lambda rng: size * rng.standard_normal(n))
+
+    return problem._replace(loss=_plain, draws=draws)
 
 
 def _plain(f: Tensor, data: SignalNoise) -> Tensor:
@@ -84,13 +83,11 @@ def gradient_noise(data: SignalNoise, q: int, size: float) -> Problem:
         (D,) = problem.descent(f, A, data._replace(weight=None))
         return (D if data.weight is None else D + data.weight,)
 
-    return problem._replace(
-        descent=descent,
-        loss=_plain,
-        draws=lambda data: drawn(
-            data, "remedies: gradient noise", lambda rng: size * rng.standard_normal(shape)
-        ),
-    )
+    def draws(data: SignalNoise) -> Iterator[dict[str, Tensor]]:
+        rngs = [span.stream(data.seed, int(i), "remedies: gradient noise") for i in data.run]
+        return drawn(rngs, lambda rng: size * rng.standard_normal(shape))
+
+    return problem._replace(descent=descent, loss=_plain, draws=draws)
 
 
 def decay(data: SignalNoise, q: int, strength: float, eta: float) -> Problem:
@@ -126,16 +123,12 @@ def dropout(data: SignalNoise, q: int, rate: float) -> Problem:
         C = models.pull(seen(A, data), data.y, models.downhill(f, data.y_obs), q)
         return (seen(C, data),)
 
+    def draws(data: SignalNoise) -> Iterator[dict[str, Tensor]]:
+        rngs = [span.stream(data.seed, int(i), "remedies: dropout") for i in data.run]
+        return drawn(rngs, lambda rng: (rng.random(shape) < keep) / keep ** (1 / q))
+
     return problem._replace(
-        outputs=outputs,
-        descent=descent,
-        loss=_plain,
-        draws_labels=False,
-        draws=lambda data: drawn(
-            data,
-            "remedies: dropout",
-            lambda rng: (rng.random(shape) < keep) / keep ** (1 / q),
-        ),
+        outputs=outputs, descent=descent, loss=_plain, draws=draws, draws_labels=False
     )
 
 

@@ -46,11 +46,6 @@ def sandbox() -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def overfitting() -> dict[str, Any]:
-    return definitions("benign_overfitting", "outputs", "push")
-
-
-@pytest.fixture(scope="module")
 def wrong_labels() -> dict[str, Any]:
     return definitions("label_noise", "flipped", "margins", "strength", "law", "active")
 
@@ -121,6 +116,162 @@ def test_outputs_and_push_of_benign_overfitting(
 
 
 def test_law_of_label_noise_is_gradient_descent_on_orthogonal_noise(
+    wrong_labels: dict[str, Any],
+) -> None:
+    """Every margin at every step, for noise patches that do not overlap and a tiny start."""
+    n, d, m, c, dT, steps = 12, 400.0, 5, 6.0, 0.1, 60
+    rng = np.random.default_rng(5)
+    mu, xi = np.zeros((2, 1 + n)), np.zeros((2, n, 1 + n))
+    mu[:, 0] = np.sqrt(c * d / n)
+    xi[:, :, 1:] = np.sqrt(d) * np.eye(n)
+    y, keep = (np.where(rng.random((2, n)) < share, 1.0, -1.0) for share in (0.5, 0.75))
+    W0 = 1e-9 * np.abs(rng.standard_normal((2, 2, m, 1 + n)))
+    W0[:, :, :, 1:] *= np.sign(rng.random((2, 2, m, n)) - 0.5)
+    W0[:, 1, :, 0] *= -1  # on the right side of the signal from the start
+    data = signal_noise.given(mu, xi, y, W0, y_obs=y * keep)
+    run = train.train(
+        signal_noise.problem(data), eta=dT * n * m / d, steps=steps, record={"f": lambda s: s.f}
+    )
+    alpha = wrong_labels["active"](data)
+    assert float(alpha.min()) < 0.5 < float(alpha.max())
+    u, v = wrong_labels["law"](data.y, data.y_obs, alpha, c, dT, steps)
+    told = [wrong_labels["margins"](*x, data.y, data.y_obs) for x in zip(u, v, strict=True)]
+    found = data.y_obs * run.history["f"]
+    assert int(wrong_labels["flipped"](data).sum()) > 2
+    torch.testing.assert_close(torch.stack(told), found, rtol=0, atol=1e-6)
+
+
+@few
+@given(cases)
+def test_sam_of_sharpness_aware(case: tuple[int, int]) -> None:
+    """One step of the chapter's SAM is one step of the package's."""
+    chapter = definitions("sharpness_aware", "pulls", "push", "climbed", "sam_push")
+    chapter["sam_push"].__globals__.update(models=models, signal_noise=signal_noise)
+    problem = signal_noise.problem(batch([plain.problem(case[0], flip=0.3)]))
+    A = problem.data.A0.view(*problem.data.W0.shape[:3], -1)
+    step = train.train(problem, rule="sam", eta=0.05, steps=1, tau=0.2 * case[1])
+    C = chapter["sam_push"](A, problem.data, 0.2 * case[1])
+    torch.testing.assert_close(0.05 * C, step.last.params[0], rtol=1e-11, atol=1e-14)
+
+
+@pytest.mark.parametrize("rule", ["sign_gd", "adam"])
+def test_rules_of_adam_vs_gd(adaptive: dict[str, Any], rule: str) -> None:
+    p = plain.problem(4)
+    W, m, v = p.W0, torch.zeros_like(p.W0), torch.zeros_like(p.W0)
+    for t in range(1, 11):
+        g = plain.gradient(W, p, 3)
+        if rule == "adam":
+            W, m, v = adaptive["adam"](W, g, 0.01, m, v, t)
+        else:
+            W = adaptive["sign_gd"](W, g, 0.01)
+    run = trained(batch([p]), q=3, rule=rule, eta=0.01, steps=10)
+    torch.testing.assert_close(signal_noise.weights(run.last)[0], W, rtol=1e-10, atol=1e-12)
+
+
+def test_sparse_noise_of_adam_vs_gd(adaptive: dict[str, Any]) -> None:
+    """s entries a patch, and the trace; where patches overlap they share a column."""
+    n, d, s = 6, 13, 4
+    y, xi = adaptive["draw"](n, d, s, 0.5, 0.2, np.random.default_rng(0))
+    assert np.array_equal(xi[:, 0], -0.2 * y)
+    assert np.array_equal((xi[:, 1:] != 0).sum(1), [s] * n)
+    assert (xi[:, 1:] != 0).any(0).sum() <= d - 1 < n * s
+    _, wide = adaptive["draw"](400, 10**8, 20, 0.5, 0.2, np.random.default_rng(1))
+    assert abs(wide[:, 1:][wide[:, 1:] != 0].std() - 0.5) < 0.02
+    assert adaptive["dimension"](3, 5) == 45**2
+
+
+@pytest.mark.parametrize("rule", ["sign_gd", "adam"])
+def test_coordinates_that_no_sample_touches_stay(rule: str) -> None:
+    """What frees the dimension in adam_vs_gd: the used columns alone train the same network."""
+    p = plain.problem(2)
+    xi = p.xi.clone()
+    xi[:, 5:] = 0.0
+    mu = torch.zeros_like(p.mu)
+    mu[0] = 1.0
+    wide, narrow = (
+        signal_noise.given(mu[None, :r], xi[None, :, :r], p.y[None], p.W0[None, ..., :r])
+        for r in (len(mu), 5)
+    )
+    W, V = (
+        signal_noise.weights(trained(s, q=3, rule=rule, eta=0.01, steps=10).last)[0]
+        for s in (wide, narrow)
+    )
+    assert torch.equal(W[..., 5:], p.W0[..., 5:])
+    torch.testing.assert_close(W[..., :5], V, rtol=1e-12, atol=1e-14)
+
+
+def test_transformer_of_adam_vs_gd(adaptive: dict[str, Any]) -> None:
+    """Against the two tokens, the softmax and the sums written out."""
+    rng = np.random.default_rng(3)
+    Q, K, V, X = (
+        torch.from_numpy(rng.standard_normal(shape))
+        for shape in ((4, 7), (4, 7), (2, 3, 7), (6, 7))
+    )
+    y = torch.tensor([1.0, -1.0, 1.0, -1.0, 1.0], dtype=torch.float64)
+    f = torch.zeros_like(y)
+    for i in range(5):
+        tokens = torch.stack([y[i] * X[0], X[1 + i]])
+        for x in tokens:
+            weight = ((tokens @ K.T) @ (Q @ x)).softmax(0)
+            values = V.mean(1) @ (weight @ tokens)
+            f[i] += values[0] - values[1]
+
+    class Data:
+        pass
+
+    data: Any = Data()
+    data.X, data.y = X[None], y[None]
+    found, _ = adaptive["transformer"]((Q[None], K[None], V[None]), data)
+    torch.testing.assert_close(found[0], f, rtol=1e-10, atol=1e-12)
+
+
+@few
+@given(st.integers(0, 10**4))
+def test_formulas_of_transformer_overfitting(head: dict[str, Any], seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    q, k, v = (
+        torch.from_numpy(rng.standard_normal(shape)) for shape in ((2, 5, 3, 4),) * 2 + ((2, 5, 3),)
+    )
+    y = torch.from_numpy(np.sign(rng.standard_normal((2, 5))))
+    S = head["attend"](q, k)
+    assert torch.equal(S, attention.weights(q, k))
+    f = attention.output(S, v)
+    torch.testing.assert_close(head["head"](S, v), f, rtol=1e-14, atol=0)
+    pulls = attention.pulls(S, v, models.downhill(f, y))
+    for own, theirs in zip(head["head_pulls"](S, v, y), pulls, strict=True):
+        torch.testing.assert_close(own, theirs, rtol=1e-12, atol=1e-16)
+
+
+@pytest.mark.parametrize("loud", [1.0, 2.0])
+def test_law_of_transformer_overfitting_is_gradient_descent_on_long_queries(
+    head: dict[str, Any], loud: float
+) -> None:
+    """Scores and values of a wide head at every tenth step, for classes of two sizes."""
+    n, L, theta, dT, steps = 6, 3, 4000.0, 0.02, 60
+    data = tokens.draw(
+        n=n, L=L, d=10**15, width=10**14, snr=0.8, theta=theta, start=0.01, loud=loud, plus=4,
+        runs=2,
+    )  # fmt: skip
+    problem = tokens.problem(data)
+    lengths = data.G.diagonal(dim1=1, dim2=2)[..., None]
+    beta = tokens.of_samples(lengths, data.lead.abs(), L)[..., 0]
+    same, y = (data.y[:, None] == data.y[..., None]).double(), data.y[..., None]
+
+    def both(s: train.State) -> torch.Tensor:
+        q, k, v = tokens.seen(s.params, s.data)
+        return torch.cat([q @ k.transpose(-1, -2), (y * v)[..., None, :]], 2)
+
+    run = train.train(problem, eta=dT * n, steps=steps, record={"both": both}, every=10)
+    first = run.history["both"][0]
+    start = first[:, :, :L], first[:, :, L], beta, same
+    path = head["law"](*start, theta, dT, steps)
+    assert len(path) == steps + 1
+    for found, (a, v) in zip(run.history["both"], path[::10], strict=True):
+        torch.testing.assert_close(v, found[:, :, L], rtol=0.01, atol=1e-4)
+        torch.testing.assert_close(
+            torch.softmax(a, -1), torch.softmax(found[:, :, :L], -1), rtol=0, atol=2e-3
+        )
+    assert float(run.history["both"][-1, :, :, :L].abs().max()) > 3def test_law_of_label_noise_is_gradient_descent_on_orthogonal_noise(
     wrong_labels: dict[str, Any],
 ) -> None:
     """Every margin at every step, for noise patches that do not overlap and a tiny start."""
