@@ -106,7 +106,7 @@ def decay(data: SignalNoise, q: int, strength: float, eta: float) -> Problem:
     return problem._replace(outputs=outputs, descent=descent)
 
 
-def dropout(data: SignalNoise, q: int, rate: float) -> Problem:
+def masked(data: SignalNoise, q: int, rate: float) -> Problem:
     """At each step every neuron is left out with probability `rate`, the others count for more."""
     problem = signal_noise.problem(data, q=q)
     keep = 1 - float(check.rate("rate", rate, below=1.0))
@@ -173,8 +173,8 @@ REMEDIES = {
         lambda data, q, p, eta: signal_noise.problem(flipped_once(data, p), q=q)
     ),
     "noise on the gradient": Remedy(_as_long_as_flips),
-    "dropout of half": Remedy(lambda data, q, p, eta: dropout(data, q, 0.5)),
-    "dropout of 4 in 5": Remedy(lambda data, q, p, eta: dropout(data, q, 0.8)),
+    "dropout of half": Remedy(lambda data, q, p, eta: masked(data, q, 0.5)),
+    "dropout of 4 in 5": Remedy(lambda data, q, p, eta: masked(data, q, 0.8)),
     "noise on the pulls": Remedy(lambda data, q, p, eta: pull_noise(data, q, p)),
     "fresh flips": Remedy(_flips),
     "flips, steps a quarter": Remedy(_flips, 0.25),
