@@ -1,4 +1,4 @@
-"""The lab on label noise GD, against `train`, `measure` and the chapter's own functions."""
+"""The lab on label noise GD, against `train`, `measure` and the chapter's law run beside it."""
 
 import math
 from typing import Any
@@ -8,12 +8,12 @@ import pytest
 import torch
 
 from fltutils import measure, models, signal_noise, train
-from tests.fltutils.test_chapters import definitions
 from tests.labs.compare import FOLDER, apart
 from tests.labs.test_climb import coordinates, errors
 from tests.labs.test_coordinates import fed
 from tests.labs.test_physics import Params
 from tools.labs import configs
+from tools.labs import fresh_flips as lab
 from tools.labs.models import MODELS
 from tools.labs.replay import draws, replay, sources
 
@@ -31,24 +31,11 @@ def trained(params: Params, monkeypatch: pytest.MonkeyPatch) -> dict[str, dict[s
     """Both networks by the package, the flips from the page."""
     data, E = coordinates(MODEL, params), draws(MODEL, params)["E"]
     eta = params["kappa"] * params["n"] * params["m"] / (2 * params["d"])
-    J = torch.tensor([1.0, -1.0]).double()
-    chapter = definitions("label_noise_gd", "signal_answer", "noise_answer", "memory")
-    chapter["memory"].__globals__.update(
-        models=models, signal_noise=signal_noise, measure=measure, J=J
-    )
-
-    def flipped(s: train.State) -> torch.Tensor:
-        """The mean over flips of the loss on flipped labels."""
-        right, wrong = (models.logistic(s.f, y) for y in (s.data.y, -s.data.y))
-        return (1 - params["p"]) * right + params["p"] * wrong
-
     record = {
-        "signal": lambda s: chapter["signal_answer"](s).sqrt().mean(1),
-        "Z": chapter["signal_answer"],
-        "M": chapter["noise_answer"],
-        "memory": lambda s: chapter["memory"](s).mean(1),
-        "true": measure.train_loss,
-        "loss": flipped,
+        "Z": lambda s: lab.answers(signal_noise.products(s), s.data.y)[0],
+        "M": lambda s: lab.answers(signal_noise.products(s), s.data.y)[1],
+        "memory": lambda s: measure.own(measure.rho(s), s.data.y).square().mean((1, 2)),
+        "loss": measure.train_loss,
         "test_error": lambda s: errors(s, E, 2),
     }
     fed(monkeypatch, "fresh_flips", params)
@@ -66,27 +53,24 @@ def test_each_record_is_the_packages(params: Params, monkeypatch: pytest.MonkeyP
     run = replay(MODEL, params, records=int(params["steps"]))["curves"]
     flips, gd = found["flips"], found["gd"]
     same = {
-        "signal_flips": flips["signal"], "signal_gd": gd["signal"], "Z": flips["Z"],
-        "from_signal": flips["Z"].mean(1), "from_memory": flips["M"].mean(1), "M": flips["M"],
-        "memory": flips["memory"], "memory_gd": gd["memory"], "loss": flips["loss"],
-        "loss_gd": gd["true"], "test_error": flips["test_error"],
+        "signal_flips": flips["Z"].sqrt().mean(1), "signal_gd": gd["Z"].sqrt().mean(1),
+        "Z": flips["Z"], "from_signal": flips["Z"].mean(1), "from_memory": flips["M"].mean(1),
+        "M": flips["M"], "memory": flips["memory"], "memory_gd": gd["memory"],
+        "loss": flips["loss"], "loss_gd": gd["loss"], "test_error": flips["test_error"],
         "test_error_gd": gd["test_error"],
     }  # fmt: skip
     for key, value in same.items():
         assert apart(value, run[key]) < 1e-9, key
-    assert set(run) == {*same, "law_flips", "law_gd", "enough", "held", "hold", "floor"}
+    assert set(run) == {*same, "law_flips", "law_gd", "enough", "rest"}
     assert apart(flips["loss"], gd["loss"]) > 0.01  # the two see different labels
 
 
 @pytest.mark.parametrize("params", RUNS)
 def test_the_law_is_equation_two_numbers_on_the_pages_flips(params: Params) -> None:
-    chapter = definitions("label_noise_gd", "pull", "step")
     data, n = coordinates(MODEL, params), int(params["n"])
     A = (data.W0 @ data.X[:, None].transpose(2, 3)).expand(2, -1, -1, -1)
     y, kappa = data.y.expand(2, -1), params["kappa"]
-    side = torch.tensor([1.0, -1.0]).double()[:, None]
-    Z = models.act(side * A[..., 0], 2).mean(-1)
-    M = models.act(torch.where(y[:, None] > 0, A[:, 0, :, 1:], A[:, 1, :, 1:]), 2).mean(1)
+    Z, M = lab.answers(A, y)
     uniforms, steps = sources(MODEL, params)["R"], int(params["steps"])
     run = replay(MODEL, params, records=steps)["curves"]
     over = 0
@@ -96,25 +80,18 @@ def test_the_law_is_equation_two_numbers_on_the_pages_flips(params: Params) -> N
         eps = torch.ones_like(y)
         eps[0] = torch.where(next(uniforms) < params["p"], -1.0, 1.0)
         margin = M + torch.where(y > 0, Z[:, :1], Z[:, 1:])
-        g = torch.from_numpy(chapter["pull"](margin.numpy(), eps.numpy()))
-        thrown = 1 + kappa * g < 0  # over zero, where ReLU is silent
-        over += int(thrown.sum())
-        Z, M = chapter["step"](Z, M, y, g, kappa, params["signal"] / n)
-        M = torch.where(thrown, 0.0, M)
+        g = lab.pull(margin, eps)
+        over += int((1 + kappa * g < 0).sum())  # thrown over zero, where ReLU is silent
+        Z, M = lab.two_numbers(Z, M, y, g, kappa, params["signal"] / n)
     assert over > 0 or kappa * (1 - params["p"]) < 1
 
 
 @pytest.mark.parametrize("params", RUNS)
-def test_floor_bound_and_what_is_enough_are_the_chapters(params: Params) -> None:
-    chapter = definitions("label_noise_gd", "fresh_noise", "entropy")
+def test_the_balance_and_what_is_enough(params: Params) -> None:
     run, p = replay(MODEL, params | {"steps": 0}), params["p"]
     first = {key: value[0] for key, value in run["curves"].items()}
-    m_star = math.log((1 - p) / p)
-    assert first["floor"] == pytest.approx(chapter["entropy"](p), rel=1e-12)
-    assert first["hold"] == pytest.approx(m_star, rel=1e-12)
-    held = m_star + params["kappa"] / 2 * ((1 - 2 * p) * m_star - 1)
-    assert first["held"] == pytest.approx(held, rel=1e-12)
-    spread = chapter["fresh_noise"](*(params[k] for k in ("n", "d", "m", "sigma0")), m_star)
+    assert first["rest"] == pytest.approx(math.log((1 - p) / p), rel=1e-12)
+    spread = lab.fresh_noise(*(params[k] for k in ("n", "d", "m", "sigma0")), first["rest"])
     z = torch.special.ndtri(torch.tensor(0.9, dtype=torch.float64))
     assert first["enough"] == pytest.approx(float(z * spread) ** 0.5, rel=1e-12)
     assert float(run["env"]["throw"]) == pytest.approx(params["kappa"] * (1 - p), rel=1e-12)

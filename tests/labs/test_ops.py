@@ -40,6 +40,7 @@ CASES: dict[str, Callable[..., T]] = {
     "pow": lambda P, s: P**s + P**1.5 + P ** (s - s) + P ** (s / s + 1),
     "exp": lambda A: A.exp() + A.expm1(),
     "log": lambda P: P.log() + P.log1p(),
+    "ndtri": lambda A: torch.special.ndtri(A.sigmoid()),
     "sin": lambda A: A.sin() * A.cos() + A.tanh().acos(),
     "tanh": lambda A: A.tanh() + A.sigmoid(),
     "relu": lambda A: A.relu(),

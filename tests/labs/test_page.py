@@ -189,11 +189,11 @@ def test_it_says_what_it_sees(page: Any, site: Path) -> None:
     page.goto(f"file://{site}/benign_overfitting.html")
     settled(page)
     status = page.get_by_role("status")
-    sync_api.expect(status).to_contain_text("far above the predicted threshold of order 1")
+    sync_api.expect(status).to_contain_text("far above 1/2")
     sync_api.expect(status).to_contain_text("The signal won")
     press(page, "mu", "Home")
     settled(page)
-    sync_api.expect(status).to_contain_text("far below the predicted threshold")
+    sync_api.expect(status).to_contain_text("far below 1/2")
     sync_api.expect(status).to_contain_text("The noise won")
 
 
@@ -271,10 +271,7 @@ def test_the_map_fills_in_and_marks_the_reader(page: Any, site: Path) -> None:
         assert error == pytest.approx(run["curves"]["test_error"][-1], abs=1e-9)
         ratio = data["found"][k]["values"]["ratio"]
         y = data["p"] | data["cells"][k]
-        kappa = y["n"] * (
-            y["mu"] ** 4 / y["d"] if y["q"] < 2 else (y["mu"] / y["d"] ** 0.5) ** y["q"]
-        )
-        assert ratio == pytest.approx(kappa, rel=1e-12)
+        assert ratio == pytest.approx(2 * y["n"] * y["mu"] ** 4 / y["d"], rel=1e-12)
     assert page.get_by_role("slider", name="Ring on the map").is_visible()
     assert page.get_by_role("img", name="Test error: 81 of 81 cells done").count() == 1
 
@@ -313,7 +310,7 @@ def test_the_ring_is_dragged_and_moved_by_keys_and_the_curves_follow(page: Any, 
     )
     told = page.locator("input[name=mu]").get_attribute("aria-valuetext")
     p = moved["params"]
-    switch = (p["d"] / p["n"]) ** 0.25  # n mu^4 / d = 1
+    switch = (p["d"] / p["n"] / 2) ** 0.25  # n mu^4 / d = 1/2
     assert float(told.split("predicted switch: ")[1]) == pytest.approx(switch, rel=5e-3)
     for keys in (["ArrowRight"], ["End"]):  # q = 3/2, and q = 4 with flips: no theorem, no mark
         press(page, "q", *keys)

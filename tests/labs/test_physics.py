@@ -246,18 +246,19 @@ def test_the_thresholds_are_those_of_the_chapter(params: Params) -> None:
     assert (env["kappa"] * p["d"] / p["n"]) ** 0.25 == pytest.approx(mu, rel=1e-12)
     assert (env["c"] / p["n"]) ** (1 / p["q"]) * p["d"] ** 0.5 == pytest.approx(mu, rel=1e-12)
     assert env["snr"] == pytest.approx(mu / p["d"] ** 0.5, rel=1e-12)
-    assert env["ratio"] == env["kappa" if p["q"] == 1 else "c"]
+    line = 0.5 if p["q"] == 1 else lab.c_star(p["m"], lab.STOP, p["q"])
+    assert env["ratio"] == pytest.approx(env["kappa" if p["q"] == 1 else "c"] / line, rel=1e-9)
 
 
 @pytest.mark.parametrize("d", [2000, 10**6, 10**9])
 def test_the_predicted_line_of_the_benign_lab_stays_where_d_goes(d: int) -> None:
-    """ReLU in the lab errs on either side of k = 1 as the chapter's networks do, whatever d."""
+    """ReLU in the lab errs on either side of k = 1/2 as the chapter's networks do, whatever d."""
     params = configs.load("benign_overfitting")["params"] | {"q": 1, "d": d}
     found = []
     for k in (0.1, 4.0):
         params["mu"] = (k * d / params["n"]) ** 0.25
         run = replay(MODELS["signal_noise"], params, records=1)
-        assert float(run["env"]["ratio"]) == pytest.approx(k)
+        assert float(run["env"]["ratio"]) == pytest.approx(2 * k)
         found.append(run["curves"]["test_error"][-1])
     assert found[0] > 0.25
     assert found[1] < 0.1

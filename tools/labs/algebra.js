@@ -58,3 +58,15 @@ rt.solve = (o, n, a, a0, ai, aj, b, b0, bi) => {
     o[i] /= a[a0 + i * (ai + aj)];
   }
 };
+
+// The quantile of the normal law by Newton's steps, which come from below; not for its far tails.
+rt.ndtri = (p) => {
+  if (p < 0.5) return -rt.ndtri(1 - p);
+  for (let x = 0; ; ) {
+    let area = 0;
+    for (let term = x, k = 3; term > 1e-17; term *= x * x / k, k += 2) area += term;
+    const step = (p - 0.5) * Math.sqrt(2 * Math.PI) * Math.exp(x * x / 2) - area;
+    if (step <= 1e-15 * x) return x;
+    x += step;
+  }
+};

@@ -1,7 +1,6 @@
-"""The lab on giant steps: `fltutils.giant` for one small network, as functions of tensors.
+"""The lab on giant steps: a small network in coordinates, stepped as the chapter steps it.
 
-`giant` streams batches through numpy, which torch cannot trace; a test feeds it the batches of a
-page and compares every number. For its dynamics a network is its overlaps
+For its dynamics a network is its overlaps
 M = <w_i, w*_k> (p, 3) with two directions of the target and a third that the target ignores, and
 the Gram matrix S (p, p) of what its weights have beside them. A fresh batch is seen through
 x_k = X (n, 3) and <w_i, x> = M X' + L Z', S = L L', Z (n, p) standard Gaussian. The gradient's
@@ -11,7 +10,10 @@ its Gram matrix is R B B' R', R R' = K, B lower triangular (Bartlett). So d is a
 
 import torch
 
+from .chapter import functions
+
 Tensor = torch.Tensor
+(pulls,) = functions("staircase", "pulls")
 
 
 def target(
@@ -51,16 +53,14 @@ def giant_step(
     M: Tensor, S: Tensor, a: Tensor, b: Tensor, X1: Tensor, Z1: Tensor, B1: Tensor, chi1: Tensor,
     eta: Tensor, linear1: Tensor, linear2: Tensor, square1: Tensor, square2: Tensor, cross: Tensor,
 ) -> dict[str, Tensor]:  # fmt: skip
-    """w_i <- w_i + (eta a_i / (p n)) sum_mu (y - f) ReLU'(<w_i, x> + b_i) x on a fresh batch."""
-    n, p = Z1.shape
-    L = root(S)
-    pre = X1 @ M.t() + Z1 @ L.t() + b
-    y = target(X1, linear1, linear2, square1, square2, cross)
-    residual = y - torch.relu(pre) @ a / p
-    g = residual[:, None] * (pre > 0).to(pre.dtype) * a * (eta / (p * n))
-    W = L + g.t() @ Z1
+    """One step on a fresh batch, by the chapter's own pulls."""
+    L, y = root(S), target(X1, linear1, linear2, square1, square2, cross)
+    W, X = torch.cat([M, L], 1), torch.cat([X1, Z1], 1)
+    g = pulls(W, a, b, X, y) * (eta / X1.shape[0])
+    W = W + g.t() @ X
+    inside, beside = W[:, : M.shape[1]], W[:, M.shape[1] :]
     R = root(g.t() @ g) @ (torch.tril(B1, -1) + torch.diag(chi1))
-    return {"M": M + g.t() @ X1, "S": W @ W.t() + R @ R.t()}
+    return {"M": 1 * inside, "S": beside @ beside.t() + R @ R.t()}
 
 
 def next_batch(

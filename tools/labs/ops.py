@@ -45,7 +45,7 @@ POINTWISE = {
     "rsqrt": "1 / Math.sqrt({0})", "pow": "rt.pow({0}, {1})",
     "exp": "Math.exp({0})", "expm1": "Math.expm1({0})", "log": "Math.log({0})",
     "log1p": "Math.log1p({0})", "sin": "Math.sin({0})", "cos": "Math.cos({0})",
-    "acos": "Math.acos({0})",
+    "acos": "Math.acos({0})", "special_ndtri": "rt.ndtri({0})",
     "tanh": "Math.tanh({0})", "sigmoid": "1 / (1 + Math.exp(-{0}))",
     "relu": "({0} < 0 ? 0 : {0})", "maximum": "Math.max({0}, {1})",
     "minimum": "Math.min({0}, {1})", "clamp": "rt.clamp({0}, {1}, {2})",

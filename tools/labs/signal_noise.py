@@ -11,7 +11,13 @@ from fltutils import measure, models, rules, signal_noise
 from fltutils.signal_noise import SignalNoise
 from fltutils.train import State
 
+from .chapter import functions
+
 Tensor = torch.Tensor
+deciding, c_star, signal_speed, noise_speed = functions(
+    "benign_overfitting", "deciding", "c_star", "signal_speed", "noise_speed"
+)
+STOP = 0.05  # the training loss at which the chapter's networks stop
 
 
 def prepare(
@@ -94,21 +100,21 @@ def own(values: Tensor, y_obs: Tensor) -> Tensor:
 
 
 def theory_start(
-    A0: Tensor, y_obs: Tensor, d: Tensor, mu: Tensor, sigma: Tensor, q: Tensor
+    A0: Tensor, y_obs: Tensor, d: Tensor, mu: Tensor, sigma: Tensor, q: Tensor, m: Tensor
 ) -> dict[str, Tensor]:
     """Where the race of two numbers starts, and what the theorems compare with a constant.
 
-    kappa = n |mu|^4 / (sigma^4 d) for ReLU (q = 1), c = n SNR^q for q > 2; ratio is the one that
-    q asks for.
+    kappa = n |mu|^4 / (sigma^4 d) for ReLU (q = 1), c = n SNR^q for q > 2; ratio is the one that q
+    asks for, over the boundary that the chapter draws.
     """
     n = y_obs.shape[0]
     snr = mu / (sigma * torch.sqrt(d))
     u = torch.maximum(A0[0, :, 0].amax(), -A0[1, :, 0].amin())
     v = own(A0[..., 1:], y_obs).amax()
-    kappa, c = n * mu**4 / (sigma**4 * d), n * snr**q
+    kappa, c = deciding(n, d, mu / sigma), n * snr**q
     return {
         "u0": u, "v0": v, "u": 1 * u, "v": 1 * v, "c": c, "kappa": kappa,
-        "ratio": torch.where(q < 2, kappa, c), "snr": snr,
+        "ratio": torch.where(q < 2, 2 * kappa, c / c_star(m, STOP, q)), "snr": snr,
     }  # fmt: skip
 
 
@@ -116,12 +122,12 @@ def theory(
     u: Tensor, v: Tensor, q: Tensor, eta: Tensor, mu: Tensor, sigma: Tensor, d: Tensor, m: Tensor,
     flip: Tensor, y: Tensor,
 ) -> dict[str, Tensor]:  # fmt: skip
-    """The race while the loss is flat: u <- u + eta q (1 - 2p) |mu|^2 u^(q-1) / (4m), and
-    v <- v + eta q sigma^2 d v^(q-1) / (2 m n): the largest <w, j mu> and the largest <w, xi_i>."""
+    """The race while the loss is flat: the largest <w, j mu> and the largest <w, xi_i>."""
     n = y.shape[0]
+    beta = signal_speed(eta, q, n * torch.ones_like(eta) / 2, n, m, mu, flip)
     return {
-        "u": u + eta * q * (1 - 2 * flip) * mu * mu * u ** (q - 1) / (4 * m),
-        "v": v + eta * q * sigma * sigma * d * v ** (q - 1) / (2 * m * n),
+        "u": u + beta * u ** (q - 1),
+        "v": v + noise_speed(eta, q, n, m, sigma * sigma * d) * v ** (q - 1),
     }
 
 
