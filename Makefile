@@ -12,7 +12,7 @@ export OPENBLAS_NUM_THREADS := 1
 export PYTHONUTF8 := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help env node book site format serve check test nightly fresh mutants margins history mutation bench timings clean
+.PHONY: help env node book site format labs serve check test nightly fresh mutants margins history mutation bench timings clean
 .SUFFIXES:
 
 help:  ## list these targets
@@ -32,6 +32,10 @@ site: env  ## render the site from the committed notebooks, executing nothing
 
 format: env  ## lay out the code of the chapters in 88 columns
 	@$(PY) -m tools format
+
+labs: env  ## compile the labs' models, draw their still pictures
+	@$(PY) -m tools.labs build
+	@$(PY) -m tools.labs figures
 
 serve:  ## show _build/html at http://localhost:8000 (PORT=n)
 	@$(PYTHON) -m http.server --directory _build/html --bind 127.0.0.1 $(PORT)

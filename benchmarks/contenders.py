@@ -1,7 +1,8 @@
 """The task, and who runs it: ours, a plain PyTorch loop, JAX in a process of its own, bare dgemm.
 
-n = 100 samples, m = 20 filters a class, ReLU, 500 steps of gradient descent in float64. Times are
-CPU seconds a run: on one thread that is the time on a quiet machine, and nearly so on a busy one.
+n = 100 samples, m = 20 filters a class, ReLU, 500 steps of gradient descent in float64; for ours
+also the sizes that chapters have more often, and a transformer. Times are CPU seconds a run: on one
+thread that is the time on a quiet machine, and nearly so on a busy one.
 """
 
 import os
@@ -15,25 +16,44 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from fltutils import signal_noise, train
+from fltutils import signal_noise, tokens, train
 
 N, D, M, RUNS, STEPS, ETA = 100, 2000, 20, 64, 500, 0.1
 MU, SIGMA0, FLIP = 5.0, 0.01, 0.1
+WORDS, LENGTH, HEADS = 12, 4, 20  # samples of a transformer, tokens of each, runs
 AT_A_TIME = 2  # runs of JAX
 HERE = Path(__file__).parent
 SIDE = 1024  # of the matrices that measure dgemm
 
 
-def drawn(d: int) -> signal_noise.SignalNoise:
-    """The batch of ours: R^d in its 1 + n + 2m coordinates."""
-    return signal_noise.draw(n=N, d=d, mu=MU, m=M, sigma0=SIGMA0, flip=FLIP, runs=RUNS)
+def drawn(d: int, n: int = N, m: int = M, runs: int = RUNS) -> signal_noise.SignalNoise:
+    """A batch of ours: R^d in its 1 + n + 2m coordinates."""
+    return signal_noise.draw(n=n, d=d, mu=MU, m=m, sigma0=SIGMA0, flip=FLIP, runs=runs)
+
+
+def block(n: int, m: int) -> signal_noise.SignalNoise:
+    """A batch of as many runs as chapters train at once."""
+    return drawn(D, n, m, signal_noise.block(n, m))
 
 
 def ours(batch: signal_noise.SignalNoise) -> float:
     """Seconds a run of `fltutils.train`."""
     start = time.process_time()
     train.train(signal_noise.problem(batch), eta=ETA, steps=STEPS)
-    return (time.process_time() - start) / RUNS
+    return (time.process_time() - start) / len(batch.y)
+
+
+def prompts() -> tokens.Tokens:
+    """Heads of the size that the chapter on transformers trains, in the batch that is fastest."""
+    sizes = {"d": 2 * 10**15, "width": 10**9, "theta": 200.0, "start": 1e-3}
+    return tokens.draw(n=WORDS, L=LENGTH, snr=0.3, runs=HEADS, **sizes)  # type: ignore[arg-type]
+
+
+def our_heads(batch: tokens.Tokens) -> float:
+    """Seconds a run of a transformer."""
+    start = time.process_time()
+    train.train(tokens.problem(batch), eta=0.1, steps=STEPS)
+    return (time.process_time() - start) / HEADS
 
 
 def arrays() -> dict[str, np.ndarray]:
@@ -87,9 +107,15 @@ def dgemm() -> float:
     return (time.process_time() - start) / (10 * 2 * SIDE**3)
 
 
-def operations() -> int:
+def operations(n: int = N, m: int = M) -> int:
     """Floating-point operations of a run's products theta G, which no step can do without."""
-    return STEPS * 2 * (2 * M) * (1 + N) ** 2
+    return STEPS * 2 * (2 * m) * (1 + n) ** 2
+
+
+def operations_of_heads(batch: tokens.Tokens) -> int:
+    """The same for a transformer: G A and G B, then in each sample Q K', E K and E' Q."""
+    T, h = batch.W_Q.shape[1:]
+    return STEPS * 2 * (2 * T**2 * h + 3 * WORDS * LENGTH**2 * h)
 
 
 class Jax:

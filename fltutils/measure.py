@@ -13,6 +13,7 @@ from fltutils.train import State
 
 Tensor = torch.Tensor
 TINY = torch.finfo(torch.float64).tiny
+DRAWN = 2**17  # Gaussians of fresh samples at once: a megabyte
 
 
 def coefficients(W: Tensor, W0: Tensor, X: Tensor) -> Tensor:
@@ -116,15 +117,23 @@ def fresh_margins(s: State, *, q: int, samples: int = 1000) -> Tensor:
 
     The network sees fresh noise through <w, xi>, jointly Gaussian with covariance
     sigma^2 W W' (W without its part along mu if the noise is projected), so 2m numbers are drawn
-    a sample, not d. Every draw serves both labels; a run's draws come from its own stream.
+    a sample, not d. Every draw serves both labels; a run's draws come from its own stream. Runs are
+    taken a few at a time, so that their draws stay in the cache and no batch needs a gigabyte.
     """
     samples = check.count("samples", samples)
     (along, W), data = seen(s), s.data
     root = torch.linalg.qr(W.transpose(1, 2), mode="r").R  # root' root = W W'
     root = root * torch.where(root.diagonal(dim1=1, dim2=2) < 0, -1.0, 1.0)[..., None]  # unique
-    rngs = [span.stream(data.seed, int(i), "signal-noise: fresh samples") for i in data.run]
-    draws = [torch.from_numpy(rng.standard_normal((samples, root.shape[1]))) for rng in rngs]
-    return margins(*fresh_parts(along, root, torch.stack(draws), data.sigma, q))
+    at_once = max(1, DRAWN // (samples * root.shape[1]))
+    found = []
+    for few in torch.arange(len(root)).split(at_once):
+        draws = torch.empty(len(few), samples, root.shape[1], dtype=root.dtype)
+        for z, run in zip(draws.numpy(), data.run[few], strict=True):
+            rng = span.stream(data.seed, int(run), "signal-noise: fresh samples")
+            rng.standard_normal(out=z)
+        parts = fresh_parts(along[few], root[few], draws, data.sigma[few], q)
+        found.append(margins(*parts))
+    return torch.cat(found)
 
 
 def test_error(s: State, *, q: int, samples: int = 1000) -> Tensor:

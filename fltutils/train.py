@@ -26,15 +26,16 @@ class Problem(NamedTuple):
     closure: there the runs that have stopped are left out. `outputs` changes nothing in place.
     """
 
-    start: Params
+    start: Params  # the parameters: a tuple of tensors, runs first
     data: Data
     outputs: Callable[[Params, Data], tuple[Tensor, Any]]  # f (R, ...), and what descent re-uses
     loss: Callable[[Tensor, Data], Tensor]  # (f, data) -> (R,)
-    draws: Callable[[Data], Iterator[dict[str, Tensor]]] | None = None  # fields anew, a step
+    # Fields of the data that each step sees anew: flips, mini-batches, diffusion noise, negatives.
+    draws: Callable[[Data], Iterator[dict[str, Tensor]]] | None = None
     descent: Callable[[Tensor, Any, Data], Params] | None = None  # -grad L; autograd if None
     norm: Callable[[Params, Data], Tensor] | None = None  # of a direction, (R,); Euclid's if None
-    sees_coordinates: bool = True  # the parameters are weights, coordinate by coordinate
-    draws_labels: bool = False  # draws change what loss and descent read, and not the outputs
+    sees_coordinates: bool = True  # the parameters are weights: sign-GD and Adam mean something
+    draws_labels: bool = False  # draws leave the outputs alone, which are computed once a step
 
 
 class State(NamedTuple):

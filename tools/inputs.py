@@ -62,7 +62,7 @@ def lab(path: Path) -> None:
     for tail in ("-light", "-dark") if shared else ("", ".dark"):
         picture = folder / (f"{shared}{tail}.png" if shared else f"labs/{path.stem}{tail}.png")
         if not picture.exists():
-            command = f"python -m tools.labs.figures {path.stem}"
+            command = f"python -m tools.labs figures {path.stem}"
             raise readers.fault(path, 0, f"no picture {picture.name}: run `{command}`")
 
 

@@ -165,6 +165,18 @@ def test_a_batch_of_one_measures_what_a_batch_of_many_does() -> None:
         torch.testing.assert_close(measure.train_error(one)[0], measure.train_error(many)[i])
 
 
+def test_runs_are_measured_a_few_at_a_time_to_the_same_bits(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    s = signal_noise.draw(n=6, d=500, mu=3.0, m=4, sigma0=0.01, runs=7)
+    last = trained(s, eta=0.05, steps=30).last
+    at_once = measure.fresh_margins(last, q=3, samples=50)
+    assert at_once.shape == (7, 100)
+    for drawn in (1, 3 * 50 * 8, 10**6):  # one run, three, all
+        monkeypatch.setattr(measure, "DRAWN", drawn)
+        assert torch.equal(measure.fresh_margins(last, q=3, samples=50), at_once)
+
+
 def test_a_network_of_zeros_knows_nothing() -> None:
     s = signal_noise.draw(n=6, d=500, mu=3.0, m=4, sigma0=0.0)
     last = trained(s, eta=0.1, steps=3).last

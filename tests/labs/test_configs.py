@@ -5,16 +5,19 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
 
 from tests.labs.compare import ASSETS, ROOT
 from tools import address
 from tools.files import ToolError
-from tools.labs import configs
+from tools.labs import configs, describe
 from tools.labs.models import MODELS
+from tools.labs.replay import replay
 
 
 @pytest.mark.parametrize("name", configs.names())
@@ -80,12 +83,59 @@ def test_a_typing_error_is_refused_with_its_place(change: Any, message: str) -> 
         configs.check("benign_overfitting", _broken(change))
 
 
+def _fields(node: Any, place: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every field of a schema, wherever it stands, with its place."""
+    for name, field in node.get("properties", {}).items():
+        yield f"{place}.{name}", field
+    for name, value in node.items():
+        for child in [value] if isinstance(value, dict) else value if name == "oneOf" else []:
+            yield from _fields(child, f"{place}.{name}")
+
+
+def test_the_schema_describes_every_field_and_knows_every_model() -> None:
+    Draft202012Validator.check_schema(configs.SCHEMA)
+    found = dict(_fields(configs.SCHEMA))
+    assert len(found) > 70
+    assert not [place for place, field in found.items() if len(field.get("description", "")) < 6]
+    assert found[".model"]["enum"] == list(MODELS)
+    assert found[".properties.scrub.show"]["enum"] == list(configs.SHOWN)
+    pattern = found[".properties.sliders.items.max"]["oneOf"][1]["pattern"]
+    assert pattern == f"^{configs.LIMIT.pattern}$"
+
+
+@pytest.mark.parametrize("name", configs.names())
+def test_an_editor_finds_the_schema_of_each_lab(name: str) -> None:
+    path = configs.FOLDER / f"{name}.json"
+    address = json.loads(path.read_text(encoding="utf-8"))["$schema"]
+    assert json.loads((path.parent / address).read_text(encoding="utf-8")) == configs.SCHEMA
+    assert "$schema" not in configs.load(name)
+
+
 @pytest.mark.parametrize("name", MODELS)
-def test_contributing_lists_the_parameters_of_each_model(name: str) -> None:
-    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    listed = re.search(rf"for `{name}` ([`\w,\s]+)", text)
-    assert listed
-    assert set(re.findall(r"`(\w+)`", listed[1])) == configs.parameters(MODELS[name])
+def test_a_model_is_described_by_what_it_takes_and_records(name: str) -> None:
+    model = MODELS[name]
+    text = "\n".join(describe.described(name, model))
+    listed, sizes = text.split("  parameters\n")[1].split("  sizes  ")
+    assert {line.split()[0] for line in listed.splitlines()} == configs.parameters(model)
+    records = re.split(r"[,\s]+", re.sub(r"  (records|vectors)  ", " ", sizes))
+    assert set(replay(model, model.fixtures[0] | {"steps": 0})["curves"]) <= set(records)
+    for size, form in model.sizes.items():
+        assert f"{size} = {describe.written(form)}" in " ".join(sizes.split())
+
+
+def test_a_form_is_written_as_a_person_writes_it() -> None:
+    assert describe.written({"d": 1, "1": -3, "h": -2}) == "d - 3 - 2 h"
+    assert describe.written({"1": 400}) == "400"
+    assert describe.written({"m": 2, "n": -1}) == "2 m - n"
+
+
+def test_describe_prints_the_fields_or_refuses_a_model(capsys: pytest.CaptureFixture[str]) -> None:
+    describe.main([])
+    text = capsys.readouterr().out
+    for words in ("  around*  (number) ", "(list of case) Two to four answers.", "\ncontrastive  "):
+        assert words in text
+    with pytest.raises(ToolError, match="no model 'nope'; there are signal_noise, "):
+        describe.main(["nope"])
 
 
 def test_an_unknown_lab_is_refused() -> None:
@@ -99,14 +149,15 @@ def test_an_unknown_lab_is_refused() -> None:
     ("tool", "code", "told"),
     [
         ("figures", 1, "book/labs/nope.json: no such lab; there are adam_vs_gd, "),
-        ("build", 2, "usage: python -m tools.labs.build [-h] [--check]\n"),
+        ("build", 2, "usage: python -m tools.labs build [-h] [--check]\n"),
+        ("nothing", 2, "  describe  print what models take and record, "),
     ],
 )
 def test_an_unknown_argument_writes_nothing(
     tool: str, code: int, told: str, tmp_path: Path
 ) -> None:
     before = {path: path.stat().st_mtime_ns for path in configs.PICTURES.iterdir()}
-    command = [sys.executable, "-m", f"tools.labs.{tool}", "nope"]
+    command = [sys.executable, "-m", "tools.labs", tool, "nope"]
     env = os.environ | {"PYTHONPATH": str(ROOT)}  # elsewhere: here another command may be at work
     done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True)
     assert done.returncode == code

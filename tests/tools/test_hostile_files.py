@@ -62,7 +62,7 @@ CASES = [
      ":2: a conflict of git is not resolved"),
     ("book/references.bib", "Kou, Yiwen", "A, B, C, D", ":2: Too many commas"),
     ("book/labs/a.json", WHOLE, "{", ":1: broken JSON: "),
-    ("book/labs/a.json", WHOLE, "{}", ": no picture a.png: run `python -m tools.labs.figures a`"),
+    ("book/labs/a.json", WHOLE, "{}", ": no picture a.png: run `python -m tools.labs figures a`"),
     ("book/tides.md", "# Tides", "# Tid\xe9s", ":13: not UTF-8: byte 0xe9"),
     ("book/tides.md", "# Tides", "# Tides\n\n```{note}",
      ":15: the fence ``` {note} is never closed"),

@@ -1,4 +1,4 @@
-"""Write, or check, the JavaScript of every model: python -m tools.labs.build [--check]."""
+"""The JavaScript of every model, and the runs that tests hold it to."""
 
 import argparse
 import hashlib
@@ -13,7 +13,6 @@ from typing import Any
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
-from tools.__main__ import guarded
 from tools.files import write_atomic
 
 from .models import MODELS, Model, Step
@@ -142,7 +141,7 @@ def write(path: Path, content: str | bytes) -> None:
 
 def main(argv: list[str]) -> int:
     """Write the scripts, or with --check say which differ from what the steps give now."""
-    parser = argparse.ArgumentParser(prog="python -m tools.labs.build", description=main.__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tools.labs build", description=main.__doc__)
     parser.add_argument("--check", action="store_true", help="write nothing")
     check = parser.parse_args(argv).check
     stale = []
@@ -154,9 +153,5 @@ def main(argv: list[str]) -> int:
         elif not path.exists() or path.read_bytes() != text.encode():
             stale.append(path.name)
     if stale:
-        print(f"stale: {', '.join(stale)}: run python -m tools.labs.build")
+        print(f"stale: {', '.join(stale)}: run python -m tools.labs build")
     return bool(stale)
-
-
-if __name__ == "__main__":
-    sys.exit(guarded("python -m tools.labs.build", lambda: main(sys.argv[1:])))

@@ -1,4 +1,7 @@
-"""The labs of the book: book/labs/*.json, checked so that a typing error fails the build."""
+"""The labs of the book: book/labs/*.json, checked so that a typing error fails the build.
+
+`lab.schema.json` says which fields there are; what depends on the model is checked here.
+"""
 
 import inspect
 import re
@@ -14,70 +17,14 @@ from .replay import replay
 
 FOLDER = Path(__file__).parents[2] / "book" / "labs"
 PICTURES = FOLDER.parent / "_generated" / "assets" / "labs"
-TEXT, NUMBER, WHOLE, YES = ({"type": t} for t in ("string", "number", "integer", "boolean"))
-LOG = {"const": "log"}
 VALUE = re.compile(r"\{(\w+)(?::%)?\}")  # these two as in engine.js
 COMPARED = re.compile(
     r"(?:not )?([a-z]\w*) (?:[<>]=?|=) (?:[\d.]+|Infinity|(?:[\d.]+\*)?([a-z]\w*))"
 )
-
-
-def record(needed: dict[str, Any], **more: Any) -> dict[str, Any]:
-    """The schema of an object with these fields and no others."""
-    return {
-        "type": "object", "required": list(needed), "properties": needed | more,
-        "additionalProperties": False,
-    }  # fmt: skip
-
-
-def many(item: dict[str, Any]) -> dict[str, Any]:
-    """The schema of a list that is not empty."""
-    return {"type": "array", "items": item, "minItems": 1}
-
-
-CURVE = record(
-    {"key": TEXT, "label": TEXT},
-    color={"enum": list("abcd")}, line={"enum": ["solid", "dashed", "theory"]},
-    where={"type": "array", "prefixItems": [TEXT, NUMBER], "minItems": 2, "maxItems": 2},
-)  # fmt: skip
-LIMIT = re.compile(r"([\d.]+)\*(\w+)\^([\d.]+)")  # as in lab.js
-TOP = {"oneOf": [NUMBER, {"type": "string", "pattern": f"^{LIMIT.pattern}$"}]}
-MARK = record({"at": NUMBER, "label": TEXT})
-SLIDER = record(
-    {"name": TEXT, "label": TEXT, "min": NUMBER, "max": TOP},
-    step=NUMBER, scale=LOG, integer=YES, positions=WHOLE, unit=TEXT, marks=many(MARK),
-    names=many(TEXT),
-)  # fmt: skip
-MARKED = record({"key": TEXT, "label": TEXT})
-ALONG = record({"key": TEXT, "label": TEXT}, scale=LOG, mark=MARKED, sign=TEXT)
-PLOT = record(
-    {"title": TEXT, "curves": many(CURVE)},
-    scale=LOG, min=NUMBER, max=NUMBER, levels=many(MARK), group=TEXT, x=ALONG,
-)  # fmt: skip
-X = record({"name": TEXT, "label": TEXT, "min": NUMBER, "max": NUMBER, "cells": WHOLE},
-           scale=LOG, integer=YES)  # fmt: skip
-Y = record({"name": TEXT, "label": TEXT, "around": NUMBER, "cells": WHOLE}, integer=YES)
-PHASE = record({"title": TEXT, "show": TEXT, "top": NUMBER, "x": X, "y": Y})
-SWITCH = record(
-    {"key": TEXT, "at": NUMBER, "label": TEXT, "on": many(TEXT)}, **{"except": many(TEXT)}
-)
-CASES = many(record({"say": TEXT}, **{"if": TEXT}))
-SENTENCE = many({"oneOf": [TEXT, CASES]})
-PARAMS = {"type": "object", "additionalProperties": NUMBER}
-PREDICT = record(
-    {"ask": TEXT, "answers": CASES | {"minItems": 2, "maxItems": 4}, "why": SENTENCE}, set=PARAMS
-)
+SCHEMA: dict[str, Any] = readers.read_json(Path(__file__).with_name("lab.schema.json"))
+LIMIT = re.compile(r"([\d.]+)\*(\w+)\^([\d.]+)")  # as in lab.js and in the schema
 # Of each kind of picture, numbers and vectors.
 SHOWN = {"bars": "vv", "samples": "nnv", "disc": "vv", "map": "nv", "grid": "v"}
-SCRUB = record({"title": TEXT, "show": {"enum": list(SHOWN)}, "curves": many(CURVE),
-                "sentence": SENTENCE})  # fmt: skip
-LAB = record(
-    {"model": {"enum": list(MODELS)}, "title": TEXT, "params": PARAMS, "sliders": many(SLIDER),
-     "sentence": SENTENCE, "plots": many(PLOT)},
-    phase=PHASE, switch=SWITCH, predict=PREDICT, scrub=SCRUB, picture=TEXT,
-    states=many(record({"label": TEXT, "says": TEXT, "set": PARAMS})),
-)  # fmt: skip
-LAB["dependentRequired"] = {"phase": ["switch"]}
 
 
 def load(name: str) -> dict[str, Any]:
@@ -87,6 +34,7 @@ def load(name: str) -> dict[str, Any]:
         raise readers.fault(path, 0, f"no such lab; there are {', '.join(names())}")
     config: dict[str, Any] = readers.read_json(path)
     check(name, config)
+    config.pop("$schema", None)  # for editors
     return config
 
 
@@ -123,7 +71,7 @@ def check(name: str, config: dict[str, Any]) -> None:
                 f"{what}: unknown {', '.join(unknown)}; known: {', '.join(sorted(allowed))}",
             )
 
-    for error in Draft202012Validator(LAB).iter_errors(config):
+    for error in Draft202012Validator(SCHEMA).iter_errors(config):
         place = error.json_path.removeprefix("$").removeprefix(".") or "the lab"
         raise readers.fault(path, 0, f"{place}: {error.message:.200}")
     params, model = config["params"], MODELS[config["model"]]

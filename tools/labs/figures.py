@@ -1,11 +1,7 @@
-"""The figures that stand where a lab cannot run, drawn from torch: light and dark.
-
-python -m tools.labs.figures writes <lab>.png and <lab>.dark.png in book/_generated/assets/labs.
-"""
+"""The figures that stand where a lab cannot run, drawn from torch: light and dark."""
 
 import argparse
 import io
-import sys
 from typing import Any
 
 import matplotlib
@@ -15,8 +11,6 @@ matplotlib.use("agg")
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogFormatter
-
-from tools.__main__ import guarded
 
 from . import build, configs
 from .models import MODELS
@@ -77,7 +71,7 @@ def png(fig: Figure) -> bytes:
 
 def main(argv: list[str]) -> None:
     """Write the figures of all labs, or of those named."""
-    parser = argparse.ArgumentParser(prog="python -m tools.labs.figures", description=main.__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tools.labs figures", description=main.__doc__)
     parser.add_argument("labs", nargs="*", help="all of them by default")
     names = parser.parse_args(argv).labs or configs.names()
     for name, config in [(name, configs.load(name)) for name in names]:
@@ -86,7 +80,3 @@ def main(argv: list[str]) -> None:
         run = replay(MODELS[config["model"]], config["params"])
         for tail, ink in INKS.items():
             build.write(configs.PICTURES / f"{name}{tail}.png", png(figure(config, run, ink)))
-
-
-if __name__ == "__main__":
-    sys.exit(guarded("python -m tools.labs.figures", lambda: main(sys.argv[1:])))
