@@ -266,8 +266,11 @@ def _hold(f: Experiment, task: dict[str, Any], then: Parts, store: str | Path | 
         )
 
 
-def _shipped(f: bytes, task: bytes) -> Parts:
-    """A call in another process, of functions that may stand in a notebook."""
+def _shipped(f: bytes, task: bytes, call: str) -> Parts:
+    """A call in another process, of functions that may stand in a notebook.
+
+    Dask gives the last answer, also a fault, to what is asked again: each call has a name.
+    """
     import cloudpickle
 
     return _parts(cloudpickle.loads(f), cloudpickle.loads(task))
@@ -282,9 +285,9 @@ def _spread(
     """Give tasks to an executor; where one fails, the others are called off and the done kept."""
     import cloudpickle
 
-    shipped = cloudpickle.dumps(f)
+    shipped, call = cloudpickle.dumps(f), secrets.token_hex(8)
     futures = {
-        executor.submit(_shipped, shipped, cloudpickle.dumps(task)): key
+        executor.submit(_shipped, shipped, cloudpickle.dumps(task), call): key
         for key, task in tasks.items()
     }
     waiting = set(futures)
