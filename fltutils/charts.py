@@ -53,7 +53,7 @@ def curves(
     fine = _between(at, settings.get("xscale") == "log")
     for k, (value, part) in enumerate(parts):
         c, dash, mark = LOOKS[k % len(LOOKS)]
-        name = label.format(_plain(value))
+        name = label.format(_plain(value) if hue else table.name or "measured")
         plots.seeds(ax, at, part.transpose("run", x).values, name, c, dash, mark if marks else "")
         if theory is not None and (hue is not None or not k):
             y = theory(fine) if hue is None else theory(fine, value)
@@ -95,6 +95,7 @@ def agreement(
         )
     x, y = (np.ravel(np.asarray(values, dtype=float)) for values in (told, found))
     both = np.concatenate([x, y])
+    both = both[np.isfinite(both)]  # a run may have no number
     ends = (both.min() / 1.1, both.max() * 1.1) if log else _widened(both)
     plots.theory(ax, ends, ends, "as derived")
     ax.plot(x, y, "o", ms=5, color=plots.colour(plots.BLUE), label="measured")

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from fltutils import check
 from fltutils.notation import figures, markup
 
 CLAIM = "application/vnd.fltutils.claim+json"
@@ -51,7 +52,8 @@ def number(x: float, digits: int = 3) -> str:
 def simple(x: float) -> str:
     """A theory's number: as a fraction where it is one that a person would write."""
     near = Fraction(x).limit_denominator(8) if math.isfinite(x) else Fraction(0)
-    if abs(x - near) < ROUNDING and (near.denominator in (1, 3, 6, 7) or abs(near) < 1):
+    short = abs(x) < (1e5 if near.denominator in (1, 3, 6, 7) else 1)
+    if abs(x - near) < ROUNDING and short:
         sign = "−" if near < 0 else ""
         return sign + str(abs(near)) if near.denominator > 1 else figures(f"{x:.0f}")
     return number(x)
@@ -82,6 +84,8 @@ class Found(NamedTuple):
 
 def found(values: ArrayLike) -> Found:
     """The mean over runs; values at rounding level have no spread worth telling."""
+    if more := [str(name) for name in getattr(values, "dims", ()) if name != "run"]:
+        raise ValueError(f"values over {', '.join(more)}: give one value a run")
     each = np.atleast_1d(np.asarray(values, dtype=np.float64)).ravel()
     runs = len(each)
     rounding = runs > 0 and bool((np.abs(each) < ROUNDING).all())
@@ -143,6 +147,13 @@ def claim(
     given = {"theory": theory, "at_least": at_least, "at_most": at_most, "exactly": exactly}
     if sum(value is not None for value in given.values()) != 1:
         raise ValueError(f"claim {id}: give one of {', '.join(given)}")
+    if theory is not None and not unlike:
+        raise ValueError(
+            f"claim {id}: a theory's bounds follow from its rivals: name one in unlike"
+        )
+    for name, value in given.items():
+        if value is not None and not callable(value):
+            check.number(f"{name} of claim {id}", value)
 
     def judged(f: Measure) -> Measure:
         record = judge(id, f, unlike or {}, **given)  # type: ignore[arg-type]
@@ -157,10 +168,10 @@ def of_law(law: float | Callable[..., float], f: Measure) -> float:
     """A theory's number: itself, or what a law gives for the keywords of what is measured."""
     if not callable(law):
         return float(law)
-    known = defaults(f)
-    return float(
-        law(**{name: known[name] for name in inspect.signature(law).parameters if name in known})
-    )
+    known, asked = defaults(f), inspect.signature(law).parameters
+    if lost := [n for n, p in asked.items() if n not in known and p.default is p.empty]:
+        raise TypeError(f"{law.__name__} asks for {lost[0]!r}, no keyword of {f.__name__}")
+    return float(law(**{name: known[name] for name in asked if name in known}))
 
 
 def defaults(f: Callable[..., Any]) -> dict[str, Any]:
@@ -198,8 +209,12 @@ def judge(
     got = found(f())
     faced = {}
     for name, rival in unlike.items():
-        values = f(**rival) if isinstance(rival, Mapping) else of_law(rival, f)
-        faced[name] = (found(values), isinstance(rival, Mapping))
+        if not isinstance(rival, Mapping):
+            faced[name] = (found(of_law(rival, f)), False)
+            continue
+        if unknown := [key for key in rival if key not in inspect.signature(f).parameters]:
+            raise TypeError(f"claim {id}, {name!r}: {f.__name__} has no parameter {unknown[0]!r}")
+        faced[name] = (found(f(**rival)), True)
     expected = None if theory is None else of_law(theory, f)
     low, high = at_least, at_most
     if expected is not None:
@@ -294,6 +309,8 @@ def between(record: Mapping[str, Any]) -> str:
     low, high = (None if record[k] is None else number(record[k]) for k in ("low", "high"))
     if low is not None and high is not None:
         return f"between {low} and {high}"
+    if low is None and high is None:
+        return "apart from its rivals, none of which gives a number"
     return f"at least {low}" if low is not None else f"at most {high}"
 
 
@@ -326,7 +343,7 @@ def short(record: Mapping[str, Any]) -> list[str]:
     """A record in one line: quantity, value, theory, and the nearest rival that it excludes."""
     parts = [f"{record['quantity']}: ", record["measured"], f" · predicted {record['predicted']}"]
     if excluded := [r for r in record["rivals"] if r["excluded"] and r["value"] is not None]:
-        to = record["theory"] if record["theory"] is not None else record["value"]
+        to = next(record[k] for k in ("theory", "low", "high") if record[k] is not None)
         nearest = min(excluded, key=lambda r: abs(r["value"] - to))
         parts.append(f" · not {number(nearest['value'])} ({nearest['name']})")
     return parts

@@ -39,8 +39,9 @@ def line(x: ArrayLike, y: ArrayLike) -> Line:
 
 def along(table: Table, axis: str, f: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Table:
     """f(x, y) on the axis x of that name and the values y of a table, with that axis last."""
-    if axis not in table.dims:
-        raise ValueError(f"axis = {axis!r}: the table has {', '.join(map(str, table.dims))}")
+    if axis not in table.dims or axis not in table.coords:
+        named = ", ".join(str(name) for name in table.dims if name in table.coords)
+        raise ValueError(f"axis = {axis!r}: the table has values of {named or 'no axis'}")
     last = table.transpose(..., axis)
     values = f(last[axis].values.astype(np.float64), last.values.astype(np.float64))
     return last.isel({axis: 0}, drop=True).copy(data=values)
@@ -92,7 +93,10 @@ def r2_about(y: ArrayLike, prediction: ArrayLike) -> float:
 
 
 def farthest(table: Table, target: float = 0.0) -> Table:
-    """Of several quantities beside the runs, how far that one is off whose mean is farthest."""
+    """Of several quantities beside the runs, how far that one is off whose mean is farthest.
+
+    Farthest of all is one that some run gives no number for: it must not hide behind the others.
+    """
     others = [name for name in table.dims if name != "run"]
     off = (table - target).stack(each=others) if others else (table - target).expand_dims("each")
-    return off.isel(each=int(np.abs(off.mean("run").values).argmax()))
+    return off.isel(each=int(np.abs(off.mean("run", skipna=False).values).argmax()))

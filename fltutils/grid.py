@@ -9,10 +9,13 @@ names becomes an xarray.Dataset.
 import inspect
 import itertools
 import json
+import secrets
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor, as_completed
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import xarray as xr
@@ -24,7 +27,12 @@ from fltutils.train import Trained
 Experiment = Callable[..., Any]
 Table = Any  # xarray.DataArray or xarray.Dataset
 Part = xr.Variable  # dimensions by name and values, of the rows of one block
+Parts = dict[str, Part]  # what one call gave, under its names
+Key = tuple[Any, ...]  # a call's parameters as text, and the functions among them
 AXES = (list, range, np.ndarray, xr.DataArray)  # what spans an axis; anything else is one value
+
+
+MEMORY: WeakKeyDictionary[Experiment, dict[Key, Parts]] = WeakKeyDictionary()
 
 
 class Plan(NamedTuple):
@@ -52,9 +60,15 @@ def experiment(
         names = list(inspect.signature(f).parameters)
         if unknown := [name for name in per_run if name not in names]:
             raise ValueError(f"per_run: {f.__name__} has no parameter {unknown[0]!r}")
+        if (per_run or block is not None) and "runs" not in names:
+            raise ValueError(f"per_run, block: {f.__name__} must take `runs`, many at once")
         asked = list(inspect.signature(block).parameters) if callable(block) else []
         if lost := [name for name in asked if name not in names]:
             raise ValueError(f"block: it asks for {lost[0]!r}, which {f.__name__} does not take")
+        if rows := [name for name in asked if name in ("runs", *per_run)]:
+            raise ValueError(f"block: it asks for {rows[0]!r}, which differs from row to row")
+        if block is not None and not callable(block):
+            check.count("block", block)
         vars(f)["plan"] = Plan(block, per_run, check.count("version", version))
         return f
 
@@ -71,20 +85,20 @@ def over(
 ) -> Table:
     """The table of f over the axes given: lists, ranges and arrays. Other values are passed on.
 
-    `runs` is their number, or their identities. What was computed once is taken from memory.
+    `runs` is their number, or their identities. What was computed once is taken from memory, as
+    long as f is the same function: define it anew where something else that it uses has changed.
     An executor with the `submit` of concurrent.futures, or Dask's `client.get_executor()`, works on
     blocks side by side; a `store` is a folder that keeps each block once it is finished, by the
     name, version and parameters of f, so that a run that was killed goes on where it stopped.
     """
-    plan, names = getattr(f, "plan", Plan()), inspect.signature(f).parameters
-    if unknown := [name for name in given if name not in names or name in ("run", "runs")]:
-        allowed = ", ".join(name for name in names if name not in ("run", "runs"))
-        raise TypeError(f"{f.__name__} has no parameter {unknown[0]!r}; it has: {allowed}")
-    if not {"run", "runs"} & set(names):
-        raise TypeError(f"{f.__name__} must take `run`, or `runs`, and draw by it")
+    plan = getattr(f, "plan", Plan())
+    _refuse(f, given)
     identities = check.whole(
         "runs", np.arange(check.count("runs", runs)) if np.ndim(runs) == 0 else runs, 0
     )
+    check.shape("runs", identities, (None,))
+    if len(set(identities.tolist())) < len(identities):
+        raise ValueError(f"runs = {identities.tolist()}: a run counts once")
     axes = {name: np.asarray(value) for name, value in given.items() if isinstance(value, AXES)}
     for name, values in axes.items():
         check.shape(name, values, (None,))
@@ -92,25 +106,46 @@ def over(
             raise ValueError(f"{name} = []: an axis needs a value")
     fixed = {name: value for name, value in given.items() if name not in axes}
     tasks = list(_tasks(f, plan, identities, axes, fixed))
-    memory: dict[str, dict[str, Part]] = vars(f).setdefault("memory", {})
     keys = [_key(task) for task in tasks]
-    new = {key: task for key, task in zip(keys, tasks, strict=True) if key not in memory}
-    found = _work(f, plan, list(new.values()), executor, store)
-    memory |= dict(zip(new, found, strict=True))
-    return _table([memory[key] for key in keys], plan, identities, axes)
+    memory = MEMORY.setdefault(f, {})
+    _work(f, plan, dict(zip(keys, tasks, strict=True)), memory, executor, store)
+    return _table(f, [memory[key] for key in keys], plan, identities, axes)
 
 
-def _key(parameters: Mapping[str, Any], stored: bool = False) -> str:
-    """Parameters as text: numbers, words and lists by value, functions by what they are."""
+def _refuse(f: Experiment, given: Mapping[str, Any]) -> None:
+    """Raise where f cannot be called so."""
+    names = list(inspect.signature(f).parameters)
+    own = [name for name in names if name not in ("run", "runs")]
+    if len(names) - len(own) != 1:
+        raise TypeError(f"{f.__name__} must take `run`, or `runs`, and draw by it")
+    if unknown := [name for name in given if name not in own]:
+        raise TypeError(f"{f.__name__} has no parameter {unknown[0]!r}; it has: {', '.join(own)}")
+    if lacking := [name for name in own if name not in {**_defaults(f), **given}]:
+        raise TypeError(f"{f.__name__} needs {lacking[0]!r}: it has no value of its own")
+
+
+def _key(parameters: Mapping[str, Any], stored: bool = False) -> Key:
+    """Parameters as text, numbers, words and lists by value; functions as they are."""
+    functions: list[Experiment] = []
 
     def plain(value: Any) -> Any:
         if isinstance(value, np.ndarray | np.generic | xr.DataArray):
             return np.asarray(value).tolist()
-        if inspect.isfunction(value) and not stored:
-            return f"{value.__qualname__} {id(value)}"
-        raise TypeError(f"a parameter is {value!r:.60}: it must be a number, a word or a list")
+        if stored or not callable(value):
+            raise TypeError
+        functions.append(value)
+        return {"function": len(functions)}
 
-    return json.dumps(dict(sorted(parameters.items())), default=plain)
+    texts = []
+    for name, value in sorted(parameters.items()):
+        try:
+            texts.append(f"{name}: {json.dumps(value, default=plain)}")
+        except TypeError:
+            more = ": what is kept in a file needs a name" if stored else ", or a function"
+            raise TypeError(
+                f"{name} = {value!r:.60}: {name} must be numbers, words or lists of them{more}"
+            ) from None
+    return "; ".join(texts), *functions
 
 
 def _tasks(
@@ -131,27 +166,37 @@ def _tasks(
             continue
         mesh = np.meshgrid(*(axes[name] for name in inner), identities, indexing="ij")
         rows = {name: m.ravel() for name, m in zip((*inner, "runs"), mesh, strict=True)}
-        size = _block(f, plan, cell) or mesh[-1].size
+        size = mesh[-1].size if plan.block is None else _block(f, plan, cell)
         for first in range(0, mesh[-1].size, size):
             yield {**cell, **{name: r[first : first + size] for name, r in rows.items()}}
 
 
-def _block(f: Experiment, plan: Plan, cell: Mapping[str, Any]) -> int | None:
+def _block(f: Experiment, plan: Plan, cell: Mapping[str, Any]) -> int:
     """The rows of a block at one point of the axes."""
     if not callable(plan.block):
-        return plan.block
-    defaults = {n: p.default for n, p in inspect.signature(f).parameters.items()}
-    return plan.block(*((defaults | {**cell})[n] for n in inspect.signature(plan.block).parameters))
+        return int(plan.block or 1)
+    of_f = _defaults(f) | {**cell}
+    asked = inspect.signature(plan.block).parameters
+    return check.count("block", plan.block(*(of_f[name] for name in asked)))
 
 
-def _parts(f: Experiment, task: Mapping[str, Any]) -> dict[str, Part]:
+def _defaults(f: Experiment) -> dict[str, Any]:
+    """What the parameters of f are unless they are given."""
+    return {
+        name: p.default
+        for name, p in inspect.signature(f).parameters.items()
+        if p.default is not p.empty
+    }
+
+
+def _parts(f: Experiment, task: Mapping[str, Any]) -> Parts:
     """What a call gives, under its names, with `run` as the first dimension."""
     value = f(**task)
     lead = ("run",) if "runs" in task else ()
     parts = {}
     for name, one in value.items() if isinstance(value, Mapping) else {"": value}.items():
         if isinstance(one, xr.DataArray):
-            part = xr.Variable(one.dims, one.values)
+            part = xr.Variable(one.dims, np.asarray(one.values, dtype=np.float64))
             part.attrs = {dim: one[dim].values for dim in one.dims if dim in one.coords}
         else:
             array = np.asarray(one, dtype=np.float64)
@@ -175,66 +220,76 @@ def _parts(f: Experiment, task: Mapping[str, Any]) -> dict[str, Part]:
 def _work(
     f: Experiment,
     plan: Plan,
-    tasks: list[dict[str, Any]],
+    tasks: Mapping[Key, dict[str, Any]],
+    memory: dict[Key, Parts],
     executor: Executor | None,
     store: str | Path | None,
-) -> list[dict[str, Part]]:
-    """The parts of every task, in their order: stored ones are read, the others computed."""
-    keys = [_key({"version": plan.version, **task}, stored=True) for task in tasks] if store else []
-    with stores.opened(store, f.__name__) as kept:
-        done = {i: parts for i, key in enumerate(keys) if (parts := stores.read(kept, key))}
-        if done:
-            _hold(f, tasks, done, store)
-
-        def finish(i: int, parts: dict[str, Part]) -> None:
-            done[i] = parts
-            if keys:
-                stores.write(kept, keys[i], parts)
-
-        todo = [i for i in range(len(tasks)) if i not in done]
-        if executor is None:
-            for i in todo:
-                finish(i, _parts(f, tasks[i]))
-        elif todo:
-            _spread(f, {i: tasks[i] for i in todo}, executor, finish)
-    return [done[i] for i in range(len(tasks))]
-
-
-def _hold(
-    f: Experiment,
-    tasks: list[dict[str, Any]],
-    done: Mapping[int, dict[str, Part]],
-    store: str | Path | None,
 ) -> None:
-    """Compute one stored block again: what a version does not tell, its numbers do."""
-    i = sorted(done)[len(done) * 7919 % 1009 % len(done)]
-    if stores.packed(_parts(f, tasks[i])) != stores.packed(done[i]):
+    """Put the parts of every task into memory, each when it is finished.
+
+    Stored ones are read, the others computed; a store gets what was only in memory.
+    """
+    names, version = {}, {"version": plan.version}
+    if store:
+        known = _defaults(f) | version
+        names = {key: _key(known | task, stored=True)[0] for key, task in tasks.items()}
+    with stores.opened(store, f.__name__) if store else nullcontext() as kept:
+
+        def finish(key: Key, parts: Parts) -> None:
+            memory[key] = parts
+            if kept:
+                stores.write(kept, names[key], parts)
+
+        done = {key: stores.read(kept, names[key]) for key in tasks} if kept else {}
+        done = {key: parts for key, parts in done.items() if parts}
+        for key in tasks:
+            if key in memory and key not in done:
+                finish(key, memory[key])
+        if new := {key: parts for key, parts in done.items() if key not in memory}:
+            key = secrets.choice(list(new))  # another one each time, so that none hides
+            _hold(f, tasks[key], new[key], store)
+            memory |= new
+        todo = {key: task for key, task in tasks.items() if key not in memory}
+        if executor is None:
+            for key, task in todo.items():
+                finish(key, _parts(f, task))
+        elif todo:
+            _spread(f, todo, executor, finish)
+
+
+def _hold(f: Experiment, task: dict[str, Any], then: Parts, store: str | Path | None) -> None:
+    """Compute a stored block again: what a version does not tell, its numbers do."""
+    if not stores.alike(_parts(f, task), then):
         raise ValueError(
-            f"store = {str(store)!r}: {f.__name__} gives other numbers now than it stored there "
-            "(other code, or another machine): raise its version, or remove its file"
+            f"store = {str(store)!r}: {f.__name__} gives other numbers now than it stored there, "
+            f"at {_key(task)[0]:.200}: raise its version, or remove {f.__name__}.db"
         )
 
 
-def _shipped(payload: bytes, task: dict[str, Any]) -> dict[str, Part]:
-    """A call in another process, of a function that may stand in a notebook."""
+def _shipped(f: bytes, task: bytes, call: str) -> Parts:
+    """A call in another process, of functions that may stand in a notebook.
+
+    Dask gives the last answer, also a fault, to what is asked again: each call has a name.
+    """
     import cloudpickle
 
-    return _parts(cloudpickle.loads(payload), task)
+    return _parts(cloudpickle.loads(f), cloudpickle.loads(task))
 
 
 def _spread(
     f: Experiment,
-    tasks: Mapping[int, dict[str, Any]],
+    tasks: Mapping[Key, dict[str, Any]],
     executor: Executor,
-    finish: Callable[[int, dict[str, Part]], None],
+    finish: Callable[[Key, Parts], None],
 ) -> None:
     """Give tasks to an executor; where one fails, the others are called off and the done kept."""
     import cloudpickle
 
-    memory = vars(f).pop("memory")  # tables stay here
-    payload = cloudpickle.dumps(f)
-    vars(f)["memory"] = memory
-    futures = {executor.submit(_shipped, payload, task): i for i, task in tasks.items()}
+    shipped, call = cloudpickle.dumps(f), secrets.token_hex(8)
+    futures = {
+        executor.submit(_shipped, shipped, cloudpickle.dumps(task), call): key
+        for key, task in tasks.items()
+    }
     waiting = set(futures)
     try:
         for future in as_completed(futures):
@@ -248,13 +303,24 @@ def _spread(
 
 
 def _table(
-    found: list[dict[str, Part]], plan: Plan, identities: np.ndarray, axes: Mapping[str, np.ndarray]
+    f: Experiment,
+    found: list[Parts],
+    plan: Plan,
+    identities: np.ndarray,
+    axes: Mapping[str, np.ndarray],
 ) -> Table:
     """The parts of all tasks as one table: run, the axes, then what a part has beside."""
     ordered = [n for n in axes if n not in plan.per_run] + [n for n in axes if n in plan.per_run]
     sizes = [*(len(axes[name]) for name in ordered), len(identities)]
     tables = {}
     for name, first in found[0].items():
+        for parts in found:
+            if name not in parts or not _same_form(parts[name], first):
+                forms = [dict(p[name].sizes) if name in p else None for p in (found[0], parts)]
+                raise ValueError(
+                    f"{f.__name__} gives {name or 'values'} with {forms[0]} at one point of the "
+                    f"axes and {forms[1]} at another, or other coordinates: it must be of one form"
+                )
         values = np.concatenate([np.asarray(parts[name].values) for parts in found])
         inside = first.dims[1:]
         array = xr.DataArray(
@@ -265,6 +331,16 @@ def _table(
         array = array.assign_coords({d: first.attrs[d] for d in inside if d in first.attrs})
         tables[name] = array.transpose("run", *axes, *inside)
     return tables[""] if set(tables) == {""} else xr.Dataset(tables)
+
+
+def _same_form(one: Part, other: Part) -> bool:
+    """Whether two parts have the same dimensions, sizes and coordinates beside the runs."""
+    return (
+        one.dims == other.dims
+        and one.shape[1:] == other.shape[1:]
+        and one.attrs.keys() == other.attrs.keys()
+        and all(np.array_equal(one.attrs[d], other.attrs[d]) for d in one.attrs)
+    )
 
 
 def history(run: Trained, **inside: str) -> dict[str, xr.DataArray]:
@@ -285,4 +361,5 @@ def groups(table: Table, count: int) -> Table:
     R = table.sizes["run"]
     if R % check.count("count", count):
         raise ValueError(f"count = {count}: {R} runs do not fall into {count} equal groups")
-    return table.coarsen(run=R // count).mean().assign_coords(run=np.arange(count))
+    means = table.coarsen(run=R // count).reduce(np.mean)  # hides no run without a value
+    return means.assign_coords(run=np.arange(count))

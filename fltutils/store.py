@@ -6,30 +6,48 @@ import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import xarray as xr
 
 Block = Mapping[str, xr.Variable]
+PROCESSOR = {"rtol": 1e-9, "atol": 1e-12}  # what two processors may differ by
+PATIENCE = 60  # seconds to wait for another process that writes into the file
+
+
+class Store(NamedTuple):
+    """The file of an experiment."""
+
+    path: Path
+    db: sqlite3.Connection
 
 
 @contextmanager
-def opened(folder: str | Path | None, name: str) -> Iterator[sqlite3.Connection]:
-    """The file of an experiment in a folder, made where it is not there; in memory without one."""
-    path = Path(folder, f"{name}.db") if folder else Path(":memory:")
+def _told(path: Path) -> Iterator[None]:
+    """Say of which file a fault is, and what to do."""
     try:
-        if folder:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        yield
+    except (sqlite3.Error, OSError) as error:
+        raise OSError(
+            f"{path}: {error}. Finished blocks are kept in this file: name a folder that can be "
+            "written and has space, or remove the file if it is damaged or not ours"
+        ) from error
+
+
+@contextmanager
+def opened(folder: str | Path, name: str) -> Iterator[Store]:
+    """The file of an experiment in a folder, made where it is not there."""
+    path = Path(folder, f"{name}.db")
+    with _told(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        db = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None)
+    with closing(db):
+        with _told(path):
             db.execute(
                 "create table if not exists blocks (key text primary key, sum int, value blob)"
             )
-            yield db
-    except (sqlite3.Error, OSError) as error:
-        raise OSError(
-            f"{path}: {error}. Finished blocks are kept in this file: free some space, or "
-            "remove it if it is damaged or not ours"
-        ) from error
+        yield Store(path, db)
 
 
 def packed(block: Block) -> bytes:
@@ -59,15 +77,29 @@ def unpacked(data: bytes) -> dict[str, xr.Variable]:
     return block
 
 
-def read(db: sqlite3.Connection, key: str) -> dict[str, xr.Variable]:
+def alike(one: Block, other: Block) -> bool:
+    """Whether two blocks are the same, but for the last digits that a processor decides."""
+    heads = [packed(block).partition(b"\n")[0] for block in (one, other)]
+    return heads[0] == heads[1] and all(
+        np.allclose(one[name].values, other[name].values, **PROCESSOR, equal_nan=True)
+        for name in one
+    )
+
+
+def read(store: Store, key: str) -> dict[str, xr.Variable]:
     """A stored block; empty where there is none, or where its bytes are not those stored."""
-    for total, data in db.execute("select sum, value from blocks where key = ?", (key,)):
-        if zlib.crc32(data) == total:
+    with _told(store.path):
+        rows = store.db.execute("select sum, value from blocks where key = ?", (key,)).fetchall()
+    for total, data in rows:
+        if isinstance(data, bytes) and zlib.crc32(data) == total:
             return unpacked(data)
     return {}
 
 
-def write(db: sqlite3.Connection, key: str, block: Block) -> None:
+def write(store: Store, key: str, block: Block) -> None:
     """Store a block."""
     data = packed(block)
-    db.execute("insert or replace into blocks values (?, ?, ?)", (key, zlib.crc32(data), data))
+    with _told(store.path):
+        store.db.execute(
+            "insert or replace into blocks values (?, ?, ?)", (key, zlib.crc32(data), data)
+        )

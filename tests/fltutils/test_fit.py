@@ -1,7 +1,11 @@
 """Lines and crossings whose answer is known."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
+import xarray as xr
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -71,3 +75,58 @@ def test_a_prediction_explains_all_or_nothing() -> None:
     assert fit.r2_about(y, y) == 1.0
     assert fit.r2_about(y, np.full(3, 1.0)) == 0.0
     assert fit.r2_about(y, 2 - y) < 0
+
+
+def table(values: np.ndarray, **axes: list[float]) -> xr.DataArray:
+    """Values over two runs and axes, the runs in the middle: a table's order is its own."""
+    found = xr.DataArray(values, dims=("run", *axes), coords={"run": [5, 7], **axes})
+    return found.transpose(*list(axes)[:1], "run", *list(axes)[1:])
+
+
+D = np.array([10.0, 100.0, 1000.0])
+K = np.array([1.0, 2.0])
+POWERS = np.array([[-0.5, 1.0], [0.25, 0.0]])  # of a run, at a k
+falls = table(3 * D[None, :, None] ** POWERS[:, None, :], d=D.tolist(), k=K.tolist())
+
+
+def test_a_fit_on_a_table_takes_one_axis_away_and_keeps_the_others() -> None:
+    for found in (fit.exponent(falls, "d"), fit.exponent(falls.astype("float32"), "d")):
+        assert set(found.dims) == {"run", "k"}
+        assert found.run.values.tolist() == [5, 7]
+        np.testing.assert_allclose(found.transpose("run", "k"), POWERS, atol=1e-6)
+    lines = table(POWERS[:, None, :] * D[:, None] + 7, d=D.tolist(), k=K.tolist())
+    np.testing.assert_allclose(fit.slope(lines, "d").transpose("run", "k"), POWERS, atol=1e-12)
+    assert float(fit.slope(lines.mean("run").sel(k=2.0), "d")) == pytest.approx(0.5)
+
+
+def test_a_level_is_met_on_a_log_axis() -> None:
+    meeting = fit.meets(table(np.log(D / [[50.0], [20.0]]), d=D.tolist()), "d", 0.0)
+    np.testing.assert_allclose(meeting, [50.0, 20.0])
+    share = np.array([0.4 / 0.6, np.nan])  # the second run begins above the level and never falls
+    found = fit.crossing(table(np.array([[0.9, 0.3], [0.6, 0.55]]), d=[10.0, 1000.0]), "d", 0.5)
+    assert found.dims == ("run",)
+    np.testing.assert_allclose(found, 10 * 100**share)
+
+
+@pytest.mark.parametrize("f", [fit.slope, fit.exponent, lambda t, axis: fit.meets(t, axis, 1)])
+def test_an_axis_must_be_there_with_its_values(f: Callable[..., Any]) -> None:
+    with pytest.raises(ValueError, match="axis = 'n': the table has values of d, run, k"):
+        f(falls, "n")
+    with pytest.raises(ValueError, match="axis = 'd': the table has values of run, k"):
+        f(falls.drop_vars("d"), "d")
+
+
+def test_the_farthest_is_told_by_its_mean_and_keeps_its_runs() -> None:
+    off = table(np.array([[1.0, 0.0, 3.0], [1.2, 5.0, -3.5]]), which=[0.0, 1.0, 2.0])
+    np.testing.assert_allclose(fit.farthest(off), [0.0, 5.0])  # the mean of the third is -0.25
+    np.testing.assert_allclose(fit.farthest(off, 2.0), [1.0, -5.5])
+    assert fit.farthest(off).dims == ("run",)
+    both = table(np.arange(8.0).reshape(2, 2, 2) - 9, a=[0.0, 1.0], b=[0.0, 1.0])
+    np.testing.assert_allclose(fit.farthest(both), [-9, -5])
+    alone = table(np.array([[1.0], [2.0]]), which=[0.0])[0]
+    np.testing.assert_allclose(fit.farthest(alone, 0.5), [0.5, 1.5])
+
+
+def test_what_a_run_gives_no_number_for_does_not_hide_behind_the_others() -> None:
+    off = table(np.array([[9.0, 0.0], [9.0, np.nan]]), which=[0.0, 1.0])
+    assert np.isnan(fit.farthest(off)).any()
