@@ -212,7 +212,9 @@ def judge(
         if not isinstance(rival, Mapping):
             faced[name] = (found(of_law(rival, f)), False)
             continue
-        if unknown := [key for key in rival if key not in inspect.signature(f).parameters]:
+        takes = inspect.signature(f).parameters
+        open_ended = any(p.kind is p.VAR_KEYWORD for p in takes.values())
+        if not open_ended and (unknown := [key for key in rival if key not in takes]):
             raise TypeError(f"claim {id}, {name!r}: {f.__name__} has no parameter {unknown[0]!r}")
         faced[name] = (found(f(**rival)), True)
     expected = None if theory is None else of_law(theory, f)

@@ -326,3 +326,11 @@ def test_what_a_reader_sees(shown: Shown) -> None:
 def test_outside_a_notebook_the_words_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
     record(around(0.0), at_most=0.5, unlike={"one": 1})
     assert capsys.readouterr().out.startswith("a.b: HOLDS\n  predicted  at most 1/2\n")
+
+
+def test_a_rivals_keyword_may_pass_through_the_function() -> None:
+    def size(q: int = 3, **network: float) -> list[float]:
+        return [network.get("scale", 1) * q + x for x in (-0.1, 0, 0.1)]
+
+    given = {"unlike": {"another scale": {"scale": 2}}}
+    assert claims.claim("a.b", theory=3, **given)(size).claim["record"]["verdict"] == "holds"
