@@ -256,6 +256,15 @@ def test_theory_and_rivals_may_be_laws_of_the_functions_own_keywords() -> None:
     np.testing.assert_allclose(f(), [1.49, 1.51])
 
 
+def test_a_rival_may_name_what_the_function_passes_on() -> None:
+    @claims.claim("a.b", theory=0, unlike={"twice": {"scale": 2.0}})
+    def off(**network: float) -> list[float]:
+        """How far off."""
+        return [network.get("scale", 0.0) + x for x in (0.01, -0.01)]
+
+    assert off.claim["record"]["rivals"][0]["value"] == 2
+
+
 @pytest.mark.parametrize(
     ("given", "error", "message"),
     [
