@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from fltutils import measure, models, signal_noise, train
+from fltutils import measure, signal_noise, train
 from tests.labs.compare import FOLDER, apart
 from tests.labs.test_climb import coordinates, errors
 from tests.labs.test_coordinates import fed

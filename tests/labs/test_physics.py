@@ -89,8 +89,11 @@ class Given:
     def __init__(self, *arrays: np.ndarray) -> None:
         self.arrays = iter(arrays)
 
-    def standard_normal(self, shape: tuple[int, ...]) -> np.ndarray:
-        return next(self.arrays).reshape(shape)
+    def standard_normal(self, shape: Any = None, out: np.ndarray | None = None) -> np.ndarray:
+        if out is None:
+            return next(self.arrays).reshape(shape)
+        out[...] = next(self.arrays).reshape(out.shape)
+        return out
 
     def choice(self, values: Any, size: int) -> np.ndarray:
         return next(self.arrays).reshape(size)
@@ -246,7 +249,7 @@ def test_the_thresholds_are_those_of_the_chapter(params: Params) -> None:
     assert (env["kappa"] * p["d"] / p["n"]) ** 0.25 == pytest.approx(mu, rel=1e-12)
     assert (env["c"] / p["n"]) ** (1 / p["q"]) * p["d"] ** 0.5 == pytest.approx(mu, rel=1e-12)
     assert env["snr"] == pytest.approx(mu / p["d"] ** 0.5, rel=1e-12)
-    line = 0.5 if p["q"] == 1 else lab.c_star(p["m"], lab.STOP, p["q"])
+    line = 0.5 if p["q"] == 1 else float(lab.c_star(p["m"], lab.STOP, p["q"]))
     assert env["ratio"] == pytest.approx(env["kappa" if p["q"] == 1 else "c"] / line, rel=1e-9)
 
 
