@@ -1,6 +1,7 @@
 """A law is changed at every place, and a claim that notices none of it is told."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,8 @@ import xarray as xr
 
 from fltutils.claims import claim
 from fltutils.grid import over
-from tools import laws
+from tools import laws, margins
+from tools.readers import read_json
 
 Law = Callable[..., Any]
 D = xr.DataArray([100.0, 400.0, 1600.0], dims="d")
@@ -285,3 +287,82 @@ def test_the_score_counts_changes_and_not_laws() -> None:
     both = [entry(tried=30, told=30), entry(tried=10, told=6)]
     assert laws.score(both) == 0.9
     assert laws.score([]) == 0
+
+
+PAGE = """---
+jupytext:
+  text_representation:
+    format_name: myst
+kernelspec:
+  display_name: Python 3
+  language: python
+  name: python3
+---
+
+# Tide
+
+```{claim} tide.half
+:kind: own
+
+It is half.
+```
+
+```{code-cell} python
+:tags: [parameters]
+
+seed = 0
+```
+
+```{code-cell} python
+from fltutils.claims import claim
+
+
+def half(x):
+    return x / 2
+
+
+@claim("tide.half", theory=2, unlike={"more": 2 + FAR, "less": 2 - FAR})
+def value(law=half):
+    return [law(4.0) + error for error in (0.01, -0.01)]
+```
+
+```{code-cell} python
+:tags: [exercise]
+
+raise NotImplementedError
+```
+"""
+
+
+def planted(root: Path, far: float) -> Path:
+    """A book of one chapter, whose claim has bounds halfway to rivals this far off."""
+    (root / "book").mkdir(exist_ok=True)
+    (root / "_toc.yml").write_text("format: jb-book\nroot: tide.md\n")
+    (root / "book/claims.toml").write_text("")
+    (root / "book/tide.md").write_text(PAGE.replace("FAR", str(far)))
+    return root
+
+
+@pytest.mark.slow
+def test_a_changed_chapter_is_tried_again_and_what_no_claim_notices_is_printed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(planted(tmp_path, 1.0))
+    assert laws.stale(tmp_path) == ["tide"]
+    assert laws.main(["--jobs", "1"]) == 0
+    assert "tide: half 4/4; score 1.00" in capsys.readouterr().out
+    assert read_json(tmp_path / laws.STORE)["tide"]["code"] == margins.form(tmp_path, "tide")
+    assert laws.stale(tmp_path) == []
+
+    planted(tmp_path, 20.0)
+    assert laws.stale(tmp_path) == ["tide"]
+    assert laws.main(["--jobs", "1"]) == 1
+    told = capsys.readouterr().out
+    assert "book/tide.md: 0.00 of the changes are noticed, at least 0.9; no claim notices" in told
+    assert "\n  tide.half: half: x / 2 → x\n  tide.half: half: x / 2 → 1.0 / 2\n" in told
+
+    assert laws.stale(tmp_path) == []
+    assert laws.main(["--jobs", "1"]) == 1, "a low score stays red"
+    assert "score 0.00" not in capsys.readouterr().out
+    assert laws.main(["--all", "--jobs", "1"]) == 1
+    assert "tide: half 0/4; score 0.00" in capsys.readouterr().out
