@@ -95,6 +95,7 @@ def relations(root: Path) -> Iterator[Callable[[], object]]:
         yield partial(myst.structure, root, path.stem)
     yield partial(book.chapters, root)
     yield partial(claims.check_mutants, root)
+    yield partial(claims.check_references, root)
     for path in sorted((root / "book").glob("*.ipynb")):
         yield partial(notebook, root, path)
 

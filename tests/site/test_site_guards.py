@@ -157,6 +157,12 @@ WARNED = {
     "an unknown label": ("index", "description.", "{ref}`nosuchlabel`", "nosuchlabel"),
     "an unknown directive": ("index", "# A tiny book", "# T\n\n```{nosuch}\n```", "nosuch"),
     "an unknown reference": ("index", "description.", "{cite:p}`nobody1900`", "nobody1900"),
+    "a claim that no tool can see": (
+        "index",
+        "description.",
+        "\n\n:::{claim} tiny.three\n:kind: own\n\nSo.\n:::\n\nA",
+        r"book/index\.md:\d+: ERROR: claim tiny\.three: a claim stands in a chapter",
+    ),
     "an undefined macro": ("index", "description.", "$\\nosuchmacro$", "nosuchmacro"),
     "maths that numbers itself": (
         "index",
