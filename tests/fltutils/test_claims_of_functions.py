@@ -256,15 +256,6 @@ def test_theory_and_rivals_may_be_laws_of_the_functions_own_keywords() -> None:
     np.testing.assert_allclose(f(), [1.49, 1.51])
 
 
-def test_a_rival_may_name_what_the_function_passes_on() -> None:
-    @claims.claim("a.b", theory=0, unlike={"twice": {"scale": 2.0}})
-    def off(**network: float) -> list[float]:
-        """How far off."""
-        return [network.get("scale", 0.0) + x for x in (0.01, -0.01)]
-
-    assert off.claim["record"]["rivals"][0]["value"] == 2
-
-
 @pytest.mark.parametrize(
     ("given", "error", "message"),
     [
@@ -335,3 +326,11 @@ def test_what_a_reader_sees(shown: Shown) -> None:
 def test_outside_a_notebook_the_words_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
     record(around(0.0), at_most=0.5, unlike={"one": 1})
     assert capsys.readouterr().out.startswith("a.b: HOLDS\n  predicted  at most 1/2\n")
+
+
+def test_a_rivals_keyword_may_pass_through_the_function() -> None:
+    def size(q: int = 3, **network: float) -> list[float]:
+        return [network.get("scale", 1) * q + x for x in (-0.1, 0, 0.1)]
+
+    given = {"unlike": {"another scale": {"scale": 2}}}
+    assert claims.claim("a.b", theory=3, **given)(size).claim["record"]["verdict"] == "holds"
