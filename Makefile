@@ -12,7 +12,7 @@ export OPENBLAS_NUM_THREADS := 1
 export PYTHONUTF8 := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help env node book site format labs serve check test nightly fresh mutants margins history mutation bench timings clean
+.PHONY: help env node book site format labs serve check test nightly fresh mutants laws margins history mutation bench timings clean
 .SUFFIXES:
 
 help:  ## list these targets
@@ -45,6 +45,9 @@ fresh: env  ## execute the book at another seed into _build/fresh/SEED (SEED=n)
 
 mutants: env  ## run every claim under its mutant: each must fail
 	@$(PY) -m tools mutants
+
+laws: env  ## change the laws of changed chapters: some claim must notice (ALL=1: of all)
+	@$(PY) -m tools laws $(if $(ALL),--all)
 
 margins: env  ## run changed chapters and their mutants at ten seeds that their code draws
 	@$(PY) -m tools margins

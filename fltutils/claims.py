@@ -180,6 +180,12 @@ def defaults(f: Callable[..., Any]) -> dict[str, Any]:
     return {p.name: p.default for p in parameters if p.default is not p.empty}
 
 
+def takes(f: Measure, name: str) -> bool:
+    """Whether a function can be called with this keyword."""
+    parameters = inspect.signature(f).parameters
+    return name in parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+
+
 def laws(f: Measure, theory: Any) -> Mapping[str, Callable[..., Any]]:
     """The laws that a claim names, by the keyword that holds them."""
     held = {name: value for name, value in defaults(f).items() if inspect.isfunction(value)}
@@ -212,9 +218,7 @@ def judge(
         if not isinstance(rival, Mapping):
             faced[name] = (found(of_law(rival, f)), False)
             continue
-        takes = inspect.signature(f).parameters
-        open_ended = any(p.kind is p.VAR_KEYWORD for p in takes.values())
-        if not open_ended and (unknown := [key for key in rival if key not in takes]):
+        if unknown := [key for key in rival if not takes(f, key)]:
             raise TypeError(f"claim {id}, {name!r}: {f.__name__} has no parameter {unknown[0]!r}")
         faced[name] = (found(f(**rival)), True)
     expected = None if theory is None else of_law(theory, f)

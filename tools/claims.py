@@ -10,8 +10,8 @@ from nbformat import NotebookNode
 
 from fltutils.claims import between
 from fltutils.claims import number as written
+from tools import bibliography, directives, readers
 from tools import chapters as book
-from tools import directives, readers
 from tools.files import ToolError, write_json
 from tools.names import CLAIM, EXERCISE
 
@@ -97,6 +97,30 @@ def check_mutants(root: Path) -> None:
             message = f"{name} has mutant {mutant!r}; book/{place}.md has cells of: "
             listed = ", ".join(sorted(allowed))
             raise readers.fault(path, claim_line(path, number), message + listed)
+
+
+def check_references(root: Path) -> None:
+    """Raise where a claim names a work or a theorem that the book does not have."""
+    texts = {name: readers.text(root / f"book/{name}.md") for name in book.chapters(root)}
+    works = bibliography.citations(root / "book/references.bib")
+    for number, claim in enumerate(register(root)):
+        stated = "line" in claim
+        path = root / (f"book/{claim['chapter']}.md" if stated else "book/claims.toml")
+        line = claim["line"] if stated else claim_line(path, number)
+        if claim["paper"] and claim["paper"] not in works:
+            message = f"{claim['id']} is of {claim['paper']!r}, which book/references.bib lacks"
+            raise readers.fault(path, line, message)
+        label = claim.get("label", "")
+        if label and not re.search(rf"(?m)^:label: {re.escape(label)}$", texts[claim["chapter"]]):
+            message = f"{claim['id']} checks {label!r}, but no theorem of the page has this label"
+            raise readers.fault(path, line, message)
+
+
+def evaluated(root: Path, name: str, id: str) -> str:
+    """Where a chapter evaluates a claim: its file, with the line if that can be seen."""
+    text = readers.text(root / f"book/{name}.md")
+    call = re.search(rf"claim\(\s*[\"']{re.escape(id)}[\"']", text)
+    return f"book/{name}.md" + (f":{readers.line_of(text, call.start())}" if call else "")
 
 
 def expected(claim: dict[str, Any]) -> str:
@@ -192,11 +216,12 @@ def rows(root: Path, folder: Path) -> tuple[list[dict[str, Any]], list[str]]:
         if place and place != claim["chapter"]:
             wrong.append(f"{claim['id']} is registered in {claim['chapter']}, evaluated in {place}")
         if claim["chapter"] in present and not place:
-            wrong.append(
-                f"{claim['id']} is registered, but {claim['chapter']}.md never evaluates it"
-            )
+            stated = f"book/{claim['chapter']}.md:{claim['line']}: " if "line" in claim else ""
+            message = f"{claim['id']} is registered, but {claim['chapter']}.md never evaluates it"
+            wrong.append(stated + message)
     for name, (place, _) in found.items():
-        wrong.append(f"{name} is evaluated in book/{place}.md, but not in book/claims.toml")
+        where = evaluated(root, place, name)
+        wrong.append(f"{where}: {name} is evaluated, but no {{claim}} directive states it")
     return table, wrong
 
 

@@ -42,19 +42,26 @@ def options(lines: list[str]) -> tuple[dict[str, str], list[str]]:
     return found, []
 
 
+def key(given: dict[str, str]) -> str:
+    """The work that a claim is of, as references.bib calls it."""
+    return given.get("work", "").partition(",")[0].strip()
+
+
 def wrong(id: str, given: dict[str, str], statement: str, sources: Any) -> str:
     """What is wrong with the form of a claim, in words; empty where it is sound."""
     allowed = {"kind": KINDS, "read": READ, "source": sources, "expected": ("holds", "fails")}
     if not re.fullmatch(r"[a-z0-9_]+(\.[a-z0-9_]+)+", id):
         return f"a claim is called {id!r}: lower-case words with dots between them"
-    if unknown := [key for key in given if key not in OPTIONS]:
+    if unknown := [name for name in given if name not in OPTIONS]:
         return f"{id} has {unknown[0]!r}; allowed: {', '.join(OPTIONS)}"
-    for key, words in allowed.items():
-        if key in given and given[key] not in words:
-            return f"{id}: {key} is {given[key]!r}; allowed: {', '.join(words)}"
+    for name, words in allowed.items():
+        if name in given and given[name] not in words:
+            return f"{id}: {name} is {given[name]!r}; allowed: {', '.join(words)}"
     needed = ["kind", *(["work", "read"] if given.get("kind") in ("theorem", "conjecture") else [])]
-    if missing := [key for key in needed if not given.get(key)]:
+    if missing := [name for name in needed if not given.get(name)]:
         return f"{id} lacks {missing[0]}"
+    if "work" in given and not key(given):
+        return f"{id}: work is {given['work']!r}: a key of references.bib, then a comma and where"
     if "work" in given and "read" not in given:
         return f"{id} names a work and not how it was read: {', '.join(READ)}"
     if given.get("expected") == "fails" and not given.get("reason"):
@@ -71,18 +78,18 @@ def claims(path: Path, sources: Any) -> Iterator[dict[str, Any]]:
         line = readers.line_of(content, found.start())
         if message := wrong(found[2], given, statement, sources):
             raise readers.fault(path, line, message)
-        work, _, place = given.get("work", "").partition(",")
+        place = given.get("work", "").partition(",")[2]
         own = place.strip() or ("Ours" if given["kind"] in ("own", "limit") else "")
         yield {
             "id": found[2],
             "statement": statement,
             "source": given.get("source", ""),
-            "paper": work.strip(),
+            "paper": key(given),
             "theorem": own,
             "label": given.get("theorem", ""),
             "read": given.get("read", ""),
             "kind": given["kind"],
             "chapter": path.stem,
             "line": line,
-            **{key: given[key] for key in ("expected", "reason") if key in given},
+            **{name: given[name] for name in ("expected", "reason") if name in given},
         }

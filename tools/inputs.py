@@ -80,8 +80,11 @@ def checks(root: Path) -> Iterator[Callable[[], object]]:
         yield partial(chapter, path)
     for path in sorted((root / book.PACKAGE).rglob("*.py")):
         yield partial(lambda path: book.parse(path, readers.text(path)), path)
-    if (root / "book/_generated/mutation.json").exists():  # else the statistics say how it is made
-        yield partial(readers.read_json, root / "book/_generated/mutation.json")
+    for name in ("laws", "mutation"):
+        if (
+            root / f"book/_generated/{name}.json"
+        ).exists():  # else the statistics say what makes it
+            yield partial(readers.read_json, root / f"book/_generated/{name}.json")
     for path in sorted((root / "book/labs").glob("*.json")):
         yield partial(lab, path)
 
@@ -92,6 +95,7 @@ def relations(root: Path) -> Iterator[Callable[[], object]]:
         yield partial(myst.structure, root, path.stem)
     yield partial(book.chapters, root)
     yield partial(claims.check_mutants, root)
+    yield partial(claims.check_references, root)
     for path in sorted((root / "book").glob("*.ipynb")):
         yield partial(notebook, root, path)
 

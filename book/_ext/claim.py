@@ -16,6 +16,7 @@ from sphinx.transforms import SphinxTransform
 from fltutils.claims import box, lines, short
 from tools.claims import SOURCES
 from tools.directives import OPTIONS, claims
+from tools.files import ToolError
 
 BADGES = {True: "as in the paper", False: "as in the {source}; not compared with the paper"}
 
@@ -31,7 +32,10 @@ class ClaimDirective(GeneratedPart):
         """The statement as prose, then one line that unfolds."""
         id, root = self.arguments[0], self.book.parent
         self.env.note_dependency(str(root / "_build/claims.json"))
-        row = next(r for r in needed(root / "_build/claims.json", "make book") if r["id"] == id)
+        rows = {r["id"]: r for r in needed(root / "_build/claims.json", "make book")}
+        if id not in rows:
+            raise ToolError(f"claim {id}: a claim stands in a chapter, between lines of backticks")
+        row = rows[id]
         made = row.get("record")
         classes = ["stated", row["verdict"]]
         statement = nodes.container("", *self.parse_content_to_nodes(), classes=classes)

@@ -19,8 +19,10 @@ from tools import readers
 from tools.claims import SOURCES
 from tools.directives import KINDS
 from tools.files import ToolError
+from tools.laws import score
 
 HEADS = ("Verdict", "Claim", "Predicted", "Must be", "Measured", "Margin")
+ROW = "claim-row"  # Sphinx makes a directive of this name, so `claim` is not free for it
 ORDERS = {"resolution": "sharpest first"}
 VERDICTS = {"holds": "✓ holds", "fails": "✗ fails", "planned": "○ planned"}
 SHOWN_PACKAGES = ("torch", "numpy", "matplotlib", "papermill", "jupyter-book", "sphinx", "myst-nb")
@@ -159,7 +161,7 @@ class ClaimsLedger(GeneratedPart):
                 table = self.table(list(HEADS[: len(cells[0])]), cells, "ledger")
                 for line, claim in zip(table[0][-1], here, strict=True):
                     line["ids"], line["classes"] = [claim["id"]], marks(claim)
-                    self.env.domains["std"].note_object("claim", claim["id"], claim["id"])
+                    self.env.domains["std"].note_object(ROW, claim["id"], claim["id"])
                 section = self.section(title, table)
                 section["ids"].append(f"of-{name}")
                 parts.append(section)
@@ -285,6 +287,13 @@ def badge(verdict: str, before: str = "") -> nodes.inline:
     return nodes.inline("", before + VERDICTS[verdict], classes=["verdict", f"verdict-{verdict}"])
 
 
+def scored(entries: list[dict[str, Any]]) -> list[nodes.Text]:
+    """How many laws of these chapters were changed, how often, and what of it was noticed."""
+    counts = [law for entry in entries for law in entry["laws"].values()]
+    sums = [sum(law[key] for law in counts) for key in ("tried", "told")]
+    return [nodes.Text(str(one)) for one in (len(counts), *sums, f"{score(entries):.3f}")]
+
+
 class ExecutionStatistics(GeneratedPart):
     """What a run of the book costs, and on which versions."""
 
@@ -310,8 +319,19 @@ class ExecutionStatistics(GeneratedPart):
         return [
             self.section([nodes.Text("Chapters")], chapters),
             self.section([nodes.Text("Versions")], packages),
+            self.section([nodes.Text("Tests of the laws")], self.laws()),
             self.section([nodes.Text("Tests of the helper package")], self.mutation()),
         ]
+
+    def laws(self) -> nodes.table:
+        """How many changes of its laws the claims of a chapter notice."""
+        found = needed(self.book / "_generated/laws.json", "make laws")
+        tried = {name: entry for name, entry in found.items() if entry["laws"]}
+        rows = [[self.chapter(name), *scored([entry])] for name, entry in tried.items()]
+        rows.append([nodes.Text("Whole book"), *scored([*tried.values()])])
+        cells = [[[nodes.paragraph("", "", part)] for part in row] for row in rows]
+        heads = ["Chapter", "Laws", "Changes tried", "Noticed by a claim", "Score"]
+        return self.table(heads, cells, "statistics")
 
     def mutation(self) -> nodes.table:
         """How many small changes of fltutils its tests notice."""
@@ -349,7 +369,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_directive("claims-ledger", ClaimsLedger)
     app.add_directive("claims-fields", RecordFields)
     app.add_directive("execution-statistics", ExecutionStatistics)
-    app.add_object_type("claim", "claim", objname="claim")  # the search finds its row
+    app.add_object_type(ROW, ROW, objname="claim")  # the search finds its row
     app.add_role("cpu", Cpu())
     app.connect("build-finished", record.publish)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

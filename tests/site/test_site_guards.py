@@ -32,7 +32,7 @@ def test_a_sound_book_builds(built_book: Path) -> None:
     front = (built / "index.html").read_text()
     assert "One planned." in front
     assert front.count(f'alt="{tiny.ALT}"') == 2  # the card, light and dark
-    assert all(text in front for text in ("Is it so?", "1. A chapter", "1 ✓", "· 2 min"))
+    assert all(text in front for text in ("Is it so?", "1. A chapter", "2 ✓", "· 2 min"))
     assert all(text in front for text in ("tile-data tile-written", "tile-model tile-planned"))
     assert front.count('href="#work-kou2023"') == 2
     assert "only-dark" in html
@@ -52,8 +52,61 @@ def test_a_sound_book_builds(built_book: Path) -> None:
     schema = json.loads((built / claims["$schema"]).read_text())
     jsonschema.Draft202012Validator.check_schema(schema)
     jsonschema.validate(claims, schema)
-    assert [c["url"] for c in claims["claims"]] == ["chapter.html#claim-tiny.one", ""]
+    urls = ["chapter.html#claim-tiny.one", "", "chapter.html#claim-tiny.two"]
+    assert [c["url"] for c in claims["claims"]] == urls
     assert not list((built_book / "_build").glob("html.*"))
+
+
+def test_a_stated_claim_stands_beside_its_theorem(built_book: Path) -> None:
+    """Its statement is prose; one line below says what was found, and unfolds to all of it."""
+    html = BeautifulSoup((built_book / "_build/html/chapter.html").read_text(), "html.parser")
+    (box,) = html.select("details#claim-tiny\\.two")  # and not the cell's own box beside it
+    stated = box.find_previous("div", class_="stated")
+    assert "holds" in stated["class"]
+    assert stated.get_text(strip=True).startswith("One half of")
+    assert stated.select(".katex")
+    line = " ".join(box.summary.get_text().split())
+    assert line == "✓ Share that stays: 0.500 ± 0.010 · predicted ½ · not 1.00 (all of it)"
+    rows = {dt.text: dt.find_next("dd").text for dt in box.select("dt")}
+    assert rows["must be"] == "between 0.250 and 0.750"
+    assert rows["does not tell"] == "half: x / 2 → x"
+    theorem = html.select_one("#thm-a")
+    assert theorem.select_one(".as-read").text == "as in the paper"
+
+
+def test_the_ledger_says_what_would_refute_a_claim_and_what_it_does_not_tell(
+    built_book: Path,
+) -> None:
+    """Bounds and laws say it; nobody writes it."""
+    html = BeautifulSoup((built_book / "_build/html/claims.html").read_text(), "html.parser")
+    row = html.find(id="tiny.two")
+    told = " ".join(row.get_text(" ", strip=True).split())
+    assert "Refuted by: Share that stays: a mean below 0.250 or above 0.750." in told
+    assert "Told apart from: all of it: 1; nothing: 0. Tells from anything farther" in told
+    assert "Does not tell from: half:" in told
+    assert told.endswith(
+        ". tiny.two ½ between 0.250 and 0.750 Share that stays: 0.500 ± 0.010 43.3, 3 runs"
+    )
+    claims = json.loads((built_book / "_build/html/claims.json").read_text())["claims"]
+    found = next(claim for claim in claims if claim["id"] == "tiny.two")
+    assert found["falsifier"] == "Share that stays: a mean below 0.250 or above 0.750."
+    assert found["untold"] == ["half: x / 2 → x"]
+    search = (built_book / "_build/html/searchindex.js").read_text()
+    assert '"std:claim-row"' in search
+
+
+def test_the_statistics_show_the_score_of_the_laws(tiny_book: Path, built_book: Path) -> None:
+    """By chapter and in total; a chapter without laws has no score."""
+    html = BeautifulSoup((built_book / "_build/html/statistics.html").read_text(), "html.parser")
+    table = html.find("section", id="tests-of-the-laws").table
+    rows = [[cell.get_text(strip=True) for cell in row.select("td")] for row in table.select("tr")]
+    assert rows[1:] == [
+        ["A chapter", "2", "10", "9", "0.900"],
+        ["Whole book", "2", "10", "9", "0.900"],
+    ]
+    (tiny_book / "book/_generated/laws.json").unlink()
+    with pytest.raises(ToolError, match=r"_generated/laws\.json is missing: run `make laws`"):
+        site.build(tiny_book)
 
 
 def test_code_folds_under_a_label_that_says_what_is_inside(built_book: Path) -> None:
@@ -66,6 +119,7 @@ def test_code_folds_under_a_label_that_says_what_is_inside(built_book: Path) -> 
     assert [(words, blocks, len(figures)) for words, blocks, figures in folds] == [
         ("Show the parameters", 1, 0),
         ("Show the plot’s code", 2, 1),
+        ("Show the check", 1, 0),
         ("Show the check", 1, 0),
         ("Show the exercise", 2, 0),
         ("Show the solution", 2, 0),
@@ -103,6 +157,12 @@ WARNED = {
     "an unknown label": ("index", "description.", "{ref}`nosuchlabel`", "nosuchlabel"),
     "an unknown directive": ("index", "# A tiny book", "# T\n\n```{nosuch}\n```", "nosuch"),
     "an unknown reference": ("index", "description.", "{cite:p}`nobody1900`", "nobody1900"),
+    "a claim that no tool can see": (
+        "index",
+        "description.",
+        "\n\n:::{claim} tiny.three\n:kind: own\n\nSo.\n:::\n\nA",
+        r"book/index\.md:\d+: ERROR: claim tiny\.three: a claim stands in a chapter",
+    ),
     "an undefined macro": ("index", "description.", "$\\nosuchmacro$", "nosuchmacro"),
     "maths that numbers itself": (
         "index",

@@ -11,6 +11,7 @@ import jupytext
 import nbformat
 from PIL import Image
 
+from fltutils import claims
 from tools import execute, forms
 from tools.chapters import read_source
 from tools.names import CLAIM, EXERCISE, GLUE
@@ -75,7 +76,19 @@ MUTATION = {
     "tool": "mutmut", "version": "3.8.1", "mutants": 100, "killed": 90, "equivalent": {"x": "so"},
     "score": 0.909, "commit": "0123456789abcdef",
 }  # fmt: skip
+LAWS = {
+    "chapter": {
+        "code": "x",
+        "laws": {
+            "half": {"tried": 8, "told": 7, "void": 1},
+            "all": {"tried": 2, "told": 2, "void": 0},
+        },
+        "untold": {"tiny.two": ["half: x / 2 → x"]},
+    },
+    "no_law": {"code": "x", "laws": {}, "untold": {}},
+}
 STATISTICS = "# Statistics\n\n```{execution-statistics}\n```\n"
+RIVALS = {"all of it": {"share": 1.0}, "nothing": 0.0}
 BIBLIOGRAPHY = "# Bibliography\n\n```{bibliography}\n:all:\n```\n"
 CLAIMS = """
 planned = ["another_chapter"]
@@ -169,6 +182,23 @@ claim("tiny.one")
 never_shown("tiny.one")
 ```
 
+```{{claim}} tiny.two
+:kind: theorem
+:theorem: thm-a
+:work: kou2023, Theorem 2
+:read: full text
+:source: tutorial
+
+One half of $x$ stays.
+```
+
+```{{code-cell}} ipython3
+:tags: [hide-input]
+
+@claim("tiny.two")
+def half(): ...
+```
+
 ```{{margin}}
 A note.
 ```
@@ -219,6 +249,11 @@ def exercise(passed: bool) -> list[Any]:
     return output({"text/plain": "checked", EXERCISE: {"id": "tiny.x", "passed": passed}})
 
 
+def half(share: float = 0.5) -> list[float]:
+    """Share that stays."""
+    return [share - 0.01, share, share + 0.01]
+
+
 def outputs() -> list[list[Any]]:
     """What each code cell of the chapter has displayed."""
     record = {"id": "tiny.one", "predicted": "1", "measured": "0.9 ± 0.1", "margin": 9.0}
@@ -226,11 +261,13 @@ def outputs() -> list[list[Any]]:
     record["rivals"] = [{"name": "half of it", "value": 0.5, "margin": 8.0, "excluded": True}]
     box = '<details class="claim holds" id="claim-tiny.one" style="margin:0"><summary>✓</summary>'
     box += '<dl style="margin:0"><div><dt>claim</dt><dd>tiny.one</dd></div></dl></details>'
+    two = claims.judge("tiny.two", half, RIVALS, 0.5, None, None, None)
     return [
         [],
         output({GLUE + "text/plain": "'0.42'"}, scrapbook={"name": "value", "mime_prefix": GLUE}),
         output({"image/png": base64.b64encode(LIGHT).decode(), "text/plain": "<Figure>"}),
         output({"text/plain": "tiny.one: HOLDS", "text/html": box, CLAIM: record}),
+        output({"text/plain": claims.as_text(two), "text/html": claims.as_html(two), CLAIM: two}),
         exercise(False),
         exercise(True),
     ]
@@ -254,6 +291,7 @@ def make(root: Path, real: Path) -> Path:
     (book / "map.toml").write_text(MAP)
     (book / "_generated/timings.json").write_text(json.dumps({"chapter": 5}))
     (book / "_generated/mutation.json").write_text(json.dumps(MUTATION))
+    (book / "_generated/laws.json").write_text(json.dumps(LAWS))
     notebook = jupytext.reads(CHAPTER, fmt="md:myst")
     notebook.cells = [cell for cell in notebook.cells if "never_shown" not in cell.source]
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]

@@ -68,6 +68,19 @@ def test_every_supported_python_is_tested() -> None:
         assert command in commands(found)
 
 
+def test_every_job_of_the_night_is_reported() -> None:
+    found = jobs("nightly")
+    waited = {*found["report"]["needs"]}
+    for job in waited:
+        needs = found[job].get("needs", [])
+        waited |= {needs} if isinstance(needs, str) else {*needs}
+    assert {*found} - waited == {"report", "history"}  # which keeps what `fresh` found
+
+
+def test_each_night_all_laws_are_tried_anew() -> None:
+    assert "make laws ALL=1" in commands(jobs("nightly")["laws"])
+
+
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
 def test_a_job_may_do_no_more_than_it_needs(path: Path) -> None:
     assert yaml.safe_load(path.read_text())["permissions"] == {"contents": "read"}
