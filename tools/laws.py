@@ -27,6 +27,7 @@ import numpy as np
 
 from tools import chapters as book
 from tools import margins
+from tools.execute import DRAFT, THREADS
 from tools.files import ToolError, read_derived, write_json
 
 STORE = "book/_generated/laws.json"
@@ -320,7 +321,7 @@ def tried(space: Space) -> dict[str, Any]:
 def work(job: tuple[Path, str]) -> tuple[str, dict[str, Any], float]:
     """One chapter, in a process of its own."""
     root, name = job
-    os.environ |= {"FLTUTILS_DRAFT": "1", "OMP_NUM_THREADS": "1"}
+    os.environ[DRAFT] = "1"
     os.chdir(root / "book")
     begun = time.process_time()
     with open(os.devnull, "w") as quiet:
@@ -375,6 +376,7 @@ def main(argv: list[str]) -> int:
     names = named(root) if args.all else names
     stored: dict[str, Any] = read_derived(root / STORE, {})
     forms = {name: margins.form(root, name) for name in names}
+    os.environ |= dict.fromkeys(THREADS, "1")  # read when numpy is imported, before any work
     with multiprocessing.get_context("spawn").Pool(args.jobs) as pool:
         for name, found, seconds in pool.imap_unordered(work, [(root, n) for n in names]):
             stored[name] = {"code": forms[name], **found}
