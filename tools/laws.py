@@ -192,8 +192,9 @@ def alike(one: Any, other: Any) -> bool:
     if dims := getattr(one, "dims", ()):
         other = other.transpose(*dims)
     first, second = (np.asarray(value, dtype=float) for value in (one, other))
-    same = first.shape == second.shape and np.allclose(first, second, rtol=1e-9, equal_nan=True)
-    return bool(same and np.isfinite(first).any())
+    if not np.isfinite(first).any():
+        raise ValueError("no number to compare")
+    return first.shape == second.shape and np.allclose(first, second, rtol=1e-9, equal_nan=True)
 
 
 def symmetric(law: Law, changed: Law, given: Iterable[Space] = ()) -> bool:
@@ -207,7 +208,7 @@ def symmetric(law: Law, changed: Law, given: Iterable[Space] = ()) -> bool:
     found = []
     for place in [plain, *given]:
         for _ in range(CALLS):
-            with contextlib.suppress(Exception), warnings.catch_warnings():  # it may take tables
+            with contextlib.suppress(Exception), warnings.catch_warnings():  # it may ask for tables
                 warnings.simplefilter("ignore")
                 at = {name: varied(value, rng) for name, value in place.items()}
                 found.append(alike(law(**at), changed(**at)))
