@@ -27,6 +27,7 @@ import numpy as np
 
 from tools import chapters as book
 from tools import margins
+from tools.execute import DRAFT, THREADS
 from tools.files import ToolError, read_derived, write_json
 
 STORE = "book/_generated/laws.json"
@@ -191,8 +192,9 @@ def alike(one: Any, other: Any) -> bool:
     if dims := getattr(one, "dims", ()):
         other = other.transpose(*dims)
     first, second = (np.asarray(value, dtype=float) for value in (one, other))
-    same = first.shape == second.shape and np.allclose(first, second, rtol=1e-9, equal_nan=True)
-    return bool(same and np.isfinite(first).any())
+    if not np.isfinite(first).any():
+        raise ValueError("no number to compare")
+    return first.shape == second.shape and np.allclose(first, second, rtol=1e-9, equal_nan=True)
 
 
 def symmetric(law: Law, changed: Law, given: Iterable[Space] = ()) -> bool:
@@ -206,7 +208,7 @@ def symmetric(law: Law, changed: Law, given: Iterable[Space] = ()) -> bool:
     found = []
     for place in [plain, *given]:
         for _ in range(CALLS):
-            with contextlib.suppress(Exception), warnings.catch_warnings():  # it may take tables
+            with contextlib.suppress(Exception), warnings.catch_warnings():  # it may ask for tables
                 warnings.simplefilter("ignore")
                 at = {name: varied(value, rng) for name, value in place.items()}
                 found.append(alike(law(**at), changed(**at)))
@@ -320,7 +322,7 @@ def tried(space: Space) -> dict[str, Any]:
 def work(job: tuple[Path, str]) -> tuple[str, dict[str, Any], float]:
     """One chapter, in a process of its own."""
     root, name = job
-    os.environ |= {"FLTUTILS_DRAFT": "1", "OMP_NUM_THREADS": "1"}
+    os.environ[DRAFT] = "1"
     os.chdir(root / "book")
     begun = time.process_time()
     with open(os.devnull, "w") as quiet:
@@ -375,6 +377,7 @@ def main(argv: list[str]) -> int:
     names = named(root) if args.all else names
     stored: dict[str, Any] = read_derived(root / STORE, {})
     forms = {name: margins.form(root, name) for name in names}
+    os.environ |= dict.fromkeys(THREADS, "1")  # read when numpy is imported, before any work
     with multiprocessing.get_context("spawn").Pool(args.jobs) as pool:
         for name, found, seconds in pool.imap_unordered(work, [(root, n) for n in names]):
             stored[name] = {"code": forms[name], **found}

@@ -117,6 +117,10 @@ def turned(t: Any, x: Any) -> Any:
     return torch.stack([t + x, t * x])
 
 
+def late(n: float, m: float, t: float) -> Any:
+    return n * m * np.log(t - 2)  # no number near one
+
+
 RUNS = xr.DataArray([1.0, 2.0], dims="run")
 TABLES = {
     "c": D,
@@ -134,6 +138,7 @@ TABLES = {
         (ratio, {"n": 50, "d": 50}, {"n and d"}),
         (overlap, TABLES, {"c and spread", "M and spread"}),
         (overlap, {}, {"c and M", "c and spread", "M and spread"}),  # nothing is known of them
+        (late, {"n": 3.0, "m": 4.0, "t": 9.0}, {"n and t", "m and t"}),
         (turned, {"t": torch.ones(3), "x": torch.ones(3)}, set()),
     ],
 )
