@@ -96,6 +96,7 @@ def agreement(
     x, y = (np.ravel(np.asarray(values, dtype=float)) for values in (told, found))
     both = np.concatenate([x, y])
     both = both[np.isfinite(both)]  # a run may have no number
+    both = both if both.size else np.array([0.9, 1.1])
     ends = (both.min() / 1.1, both.max() * 1.1) if log else _widened(both)
     plots.theory(ax, ends, ends, "as derived")
     ax.plot(x, y, "o", ms=5, color=plots.colour(plots.BLUE), label="measured")

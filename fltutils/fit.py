@@ -81,8 +81,8 @@ def crossing(x: ArrayLike | Table, y: ArrayLike | str, level: float) -> Any:
     above = np.take_along_axis(ys, i[..., None], -1)[..., 0]
     under = np.take_along_axis(ys, i[..., None] + 1, -1)[..., 0]
     with np.errstate(divide="ignore", invalid="ignore"):
-        share = (above - level) / (above - under)
-    return np.where(down.any(-1), np.exp(xs[i] + share * (xs[i + 1] - xs[i])), np.nan)
+        share = np.where(down.any(-1), (above - level) / (above - under), np.nan)
+    return np.exp(xs[i] + share * (xs[i + 1] - xs[i]))
 
 
 def r2_about(y: ArrayLike, prediction: ArrayLike) -> float:

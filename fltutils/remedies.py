@@ -167,6 +167,9 @@ REMEDIES = {
     "momentum": Remedy(_plain_problem, options={"rule": "momentum"}),
     "steps 10 times as large": Remedy(_plain_problem, 10.0),
     "mini-batches of 10": Remedy(lambda data, q, p, eta: signal_noise.problem(data, q=q, batch=10)),
+    "mini-batches of 1": Remedy(
+        lambda data, q, p, eta: signal_noise.problem(data, q=q, batch=1), 2.5
+    ),
     "label smoothing": Remedy(lambda data, q, p, eta: smoothing(data, q, p)),
     "weight decay": Remedy(lambda data, q, p, eta: decay(data, q, 1e-3, eta)),
     "flips that stay": Remedy(
@@ -174,7 +177,7 @@ REMEDIES = {
     ),
     "noise on the gradient": Remedy(_as_long_as_flips),
     "dropout of half": Remedy(lambda data, q, p, eta: masked(data, q, 0.5)),
-    "dropout of 4 in 5": Remedy(lambda data, q, p, eta: masked(data, q, 0.8)),
+    "dropout of 9 in 10": Remedy(lambda data, q, p, eta: masked(data, q, 0.9)),
     "noise on the pulls": Remedy(lambda data, q, p, eta: pull_noise(data, q, p)),
     "fresh flips": Remedy(_flips),
     "flips, steps a quarter": Remedy(_flips, 0.25),
