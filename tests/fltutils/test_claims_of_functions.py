@@ -323,7 +323,10 @@ def test_what_a_reader_sees(shown: Shown) -> None:
     assert bundle["text/html"].startswith('<details class="claim holds" id="claim-a.b"')
 
 
-def test_outside_a_notebook_the_words_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_outside_a_notebook_the_words_are_printed(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr("builtins.display", raising=False)  # IPython leaves it there
     record(around(0.0), at_most=0.5, unlike={"one": 1})
     assert capsys.readouterr().out.startswith("a.b: HOLDS\n  predicted  at most 1/2\n")
 
