@@ -3,7 +3,7 @@
 A claim needs its statement, and back along the names that statements define and use. A statement
 defines the names it stores and those it may change: a method called on them, a subscript or an
 attribute stored, `del`, a call made for its effect with them as arguments. What a function looks
-up, it looks up where it is called. A name has a version, a digest of the code that made it, and
+up, it looks up where it is called: one that is a claim, where it stands. A name has a version, a digest of the code that made it, and
 what the kernel holds in the version that is needed does not run again. A change through a second
 name of one object is not seen here, but the tests hold such runs to whole ones.
 """
@@ -147,13 +147,20 @@ def closed(names: set[str], within: dict[str, set[str]]) -> set[str]:
     return seen
 
 
+def waits(statement: ast.stmt) -> bool:
+    """Whether a statement is a function that is called later; `@claim(...)` calls its own."""
+    if not isinstance(statement, ast.FunctionDef):
+        return False
+    decorators = (node for node in statement.decorator_list if isinstance(node, ast.Call))
+    return all(owner(node.func) != "claim" for node in decorators)
+
+
 def steps(statements: list[ast.stmt]) -> Iterator[Step]:
     """The versions of names through a run from the top."""
     versions: dict[str, str] = {}
     within: dict[str, set[str]] = {}
     for statement, own in zip(statements, traced(statements), strict=True):
-        later = isinstance(statement, ast.FunctionDef)
-        names = closed(own.read if later else own.read | own.inside, within)
+        names = closed(own.read if waits(statement) else own.read | own.inside, within)
         names |= own.changed - own.made  # in place: on what they were
         reads = {name: versions[name] for name in sorted(names) if name in versions}
         code = digest([written(statement), *(text for pair in reads.items() for text in pair)])

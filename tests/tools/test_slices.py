@@ -43,6 +43,9 @@ EVERY = mutants.wanted(ROOT, book.chapters(ROOT))
         ("g = 1\ndef f(): return g()\ndef g(): return h\nh = 1; x = f(); CLAIM", [1, 2, 3, 4, 5]),
         ("c = []\ndef f(): c.append(1)\nf(); x = len(c); CLAIM", [0, 1, 2, 3, 4]),
         ("from claims import claim; x = 1; claim('b', x); CLAIM", [0, 1, 3]),
+        ("n = 1\ndef g(): return n\n@claim('a')\ndef f(): return g()", [0, 1, 2]),
+        ("n = 1\n@claim('a', unlike={'b': lambda: n})\ndef f(): return 2", [0, 1]),
+        ("n = 1\n@experiment()\ndef g(): return n\n@claim('a')\ndef f(): return 2", [2]),
     ],
 )
 def test_what_a_claim_needs(code: str, kept: list[int]) -> None:
