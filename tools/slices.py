@@ -3,9 +3,10 @@
 A claim needs its statement, and back along the names that statements define and use. A statement
 defines the names it stores and those it may change: a method called on them, a subscript or an
 attribute stored, `del`, a call made for its effect with them as arguments. What a function looks
-up, it looks up where it is called: one that is a claim, where it stands. A name has a version, a digest of the code that made it, and
-what the kernel holds in the version that is needed does not run again. A change through a second
-name of one object is not seen here, but the tests hold such runs to whole ones.
+up, it looks up where it is called: one that is a claim, where it stands. A name has a version, a
+digest of the code that made it, and what the kernel holds in the version that is needed does not
+run again. A change through a second name of one object is not seen here, but the tests hold such
+runs to whole ones.
 """
 
 import ast
