@@ -215,7 +215,8 @@ def test_the_front_page_has_a_card_for_each_chapter(site: Path) -> None:
 
 
 UNREAD = (
-    "script, style, pre, .katex, .cell, .hide, feature-lab, .headerlink, .section-number, .eqno"
+    "script, style, pre, .katex, .cell, .hide, .claim, feature-lab, .headerlink, .section-number, "
+    ".eqno"
 )
 
 
