@@ -45,8 +45,9 @@ def ours(batch: signal_noise.SignalNoise) -> float:
 
 def prompts() -> tokens.Tokens:
     """Heads of the size that the chapter on transformers trains, in the batch that is fastest."""
-    sizes = {"d": 2 * 10**15, "width": 10**9, "theta": 200.0, "start": 1e-3}
-    return tokens.draw(n=WORDS, L=LENGTH, snr=0.3, runs=HEADS, **sizes)  # type: ignore[arg-type]
+    return tokens.draw(
+        n=WORDS, L=LENGTH, d=2 * 10**15, width=10**9, theta=200.0, snr=0.3, start=1e-3, runs=HEADS
+    )
 
 
 def our_heads(batch: tokens.Tokens) -> float:

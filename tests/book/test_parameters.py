@@ -41,7 +41,8 @@ def test_play_names_what_the_first_cell_holds(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_size_says_which_other_value_to_try(name: str) -> None:
-    assigned = {ast.unparse(line.targets[0]) for line in ast.parse(code(name)[0]).body}  # type: ignore[attr-defined]
+    lines = (line for line in ast.parse(code(name)[0]).body if isinstance(line, ast.Assign))
+    assigned = {ast.unparse(target) for line in lines for target in line.targets}
     assert assigned == {"seed", *sizes(name)}, "each in a line of its own, with a comment"
     assert list(tried(name)) == list(sizes(name))
     assert all(value != sizes(name)[key][0] for key, value in tried(name).items())

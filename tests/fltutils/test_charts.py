@@ -36,7 +36,9 @@ def words(ax: Axes) -> list[str]:
 
 
 def test_curves_show_every_run_their_mean_and_theory() -> None:
-    theory = lambda d, k: k * d**-0.5  # noqa: E731
+    def theory(d: Any, k: float) -> Any:
+        return k * d**-0.5
+
     (ax,) = axes(
         lambda ax: charts.curves(errors, "d", "k", label="k = {}", theory=theory, told="law", ax=ax)
     )
@@ -57,8 +59,8 @@ def test_curves_alone_need_no_legend_and_are_named_all_the_same() -> None:
     assert list(lines(ax)) == ["measured"]
     assert words(ax) == []
     assert (ax.get_xlabel(), ax.get_ylim()) == ("dimension", (0.0, 1.0))
-    theory = lambda d: 0 * d  # noqa: E731
-    (ax,) = axes(lambda ax: charts.curves(one.rename("error"), "d", theory=theory, ax=ax))
+    table = one.rename("error")
+    (ax,) = axes(lambda ax: charts.curves(table, "d", theory=lambda d: 0 * d, ax=ax))
     assert words(ax) == ["error", "theory"]
 
 
@@ -81,9 +83,9 @@ def test_a_log_axis_has_the_values_as_plain_ticks_where_they_are_few() -> None:
 
 
 def test_theory_lies_on_a_log_axis_where_the_axis_is_one() -> None:
-    theory = lambda d: d  # noqa: E731
-    draw = lambda ax: charts.curves(errors.sel(k=1.0), "d", theory=theory, xscale="log", ax=ax)  # noqa: E731
-    x = lines(axes(draw)[0])["theory"].get_xdata()
+    some = {"theory": lambda d: d, "xscale": "log"}
+    (ax,) = axes(lambda ax: charts.curves(errors.sel(k=1.0), "d", ax=ax, **some))
+    x = lines(ax)["theory"].get_xdata()
     np.testing.assert_allclose(np.diff(np.log(x)), np.log(16) / 60)
 
 
@@ -93,8 +95,8 @@ def test_agreement_is_a_point_each_and_the_diagonal() -> None:
         xr.DataArray([1.5, 2.0, 3.0], dims="run"),
     )
     for log, ends in ((False, (0.85, 4.15)), (True, (1 / 1.1, 4.4))):
-        draw = lambda ax, log=log: charts.agreement(told, found, what="steps", log=log, ax=ax)  # noqa: E731
-        (ax,) = axes(draw)
+        some = {"what": "steps", "log": log}
+        (ax,) = axes(lambda ax, some=some: charts.agreement(told, found, ax=ax, **some))
         points, diagonal = lines(ax)["measured"], lines(ax)["as derived"]
         assert points.get_xdata().tolist() == [1, 2, 4]
         assert points.get_ydata().tolist() == [1.5, 2, 3]
@@ -179,7 +181,10 @@ def test_a_chart_without_axes_shows_one_figure_and_with_them_none(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shown: list[Any] = []
-    display = lambda bundle, raw, metadata: shown.append(metadata["image/png"])  # noqa: E731
+
+    def display(bundle: Any, raw: bool, metadata: dict[str, Any]) -> None:
+        shown.append(metadata["image/png"])
+
     monkeypatch.setattr(builtins, "display", display, raising=False)
     assert CHARTS[name](size=(3.0, 2.0)) is None
     assert shown == [{"width": 450, "height": 300}]

@@ -24,7 +24,10 @@ Shown = list[dict[str, Any]]
 def shown(monkeypatch: pytest.MonkeyPatch) -> Shown:
     """The bundles that are displayed."""
     outputs: Shown = []
-    display = lambda bundle, raw, metadata: outputs.append(bundle)  # noqa: E731
+
+    def display(bundle: dict[str, Any], raw: bool, metadata: dict[str, Any]) -> None:
+        outputs.append(bundle)
+
     monkeypatch.setattr(builtins, "display", display, raising=False)
     return outputs
 

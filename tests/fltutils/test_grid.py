@@ -197,7 +197,11 @@ def test_a_function_as_a_parameter_is_told_from_the_one_that_lay_in_its_place() 
     found = [over(f, law=eval(f"lambda x: {k} * x")).item() for k in range(50)]
     assert found == [3.0 * k for k in range(50)]
     calls: list[int] = []
-    twice = lambda x: calls.append(1) or 2 * x  # noqa: E731
+
+    def twice(x: float) -> float:
+        calls.append(1)
+        return 2 * x
+
     assert [over(f, law=twice).item() for _ in range(2)] == [6.0, 6.0]
     assert calls == [1]
 

@@ -14,9 +14,9 @@ def drawn(runs: int = 3) -> SignalNoise:
     return signal_noise.draw(n=12, d=300, mu=2.0, m=4, sigma0=0.05, runs=runs, seed=1)
 
 
-def after(problem: train.Problem, steps: int = 1, **options: object) -> torch.Tensor:
+def after(problem: train.Problem, steps: int = 1) -> torch.Tensor:
     """The neurons' products with data after some steps."""
-    state = train.train(problem, eta=ETA, steps=steps, **options).last  # type: ignore[arg-type]
+    state = train.train(problem, eta=ETA, steps=steps).last
     return signal_noise.products(state)
 
 
