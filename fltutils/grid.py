@@ -106,7 +106,7 @@ def over(
             raise ValueError(f"{name} = []: an axis needs a value")
     fixed = {name: value for name, value in given.items() if name not in axes}
     tasks = list(_tasks(f, plan, identities, axes, fixed))
-    keys = [_key(task) for task in tasks]
+    keys = [_key(_defaults(f) | task) for task in tasks]  # a default that is given is the same call
     memory = MEMORY.setdefault(f, {})
     _work(f, plan, dict(zip(keys, tasks, strict=True)), memory, executor, store)
     return _table(f, [memory[key] for key in keys], plan, identities, axes)

@@ -343,3 +343,14 @@ def test_groups_are_means_over_runs_in_their_order() -> None:
             grid.groups(t, count)
     with pytest.raises(ValueError, match="count = 0: count must be a whole number"):
         grid.groups(t, 0)
+
+
+def test_a_default_that_is_given_is_not_computed_again() -> None:
+    calls = []
+
+    def f(run: int, x: float = 2.0, law: Callable[[float], float] = abs) -> float:
+        calls.append(run)
+        return law(x)
+
+    assert [over(f, runs=3, **more).sum() for more in ({}, {"x": 2.0}, {"law": abs})] == [6, 6, 6]
+    assert len(calls) == 3
