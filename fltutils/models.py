@@ -21,7 +21,7 @@ def act(z: Tensor, q: int | Tensor) -> Tensor:
 
 def slope(z: Tensor, q: int) -> Tensor:
     """d/dz ReLU(z)^q, with slope 0 at 0."""
-    return (z > 0).to(z.dtype) if q == 1 else q * z.clamp(min=0) ** (q - 1)
+    return (z > 0).to(z.dtype) if q == 1 else q * act(z, q - 1)
 
 
 def cnn(W: Tensor, x1: Tensor, x2: Tensor, q: int | Tensor) -> Tensor:

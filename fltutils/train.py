@@ -179,6 +179,7 @@ def train(
         check.shape("eta", given, (R,))
     if stop is not None:
         check.shape("stop", check.positive("stop", stop), ())
+    level = -torch.inf if stop is None else float(stop)
     eta_of = torch.tensor(given, dtype=problem.start[0].dtype).expand(R)
 
     batch = _Batch(
@@ -194,29 +195,30 @@ def train(
     times: list[int] = []
 
     for t in range(steps + 1):
-        on_time, look = bool(record) and t % every == 0, None
+        on_time, ended, look = bool(record) and t % every == 0, False, None
         if drawn is None or on_time or stop is not None or t == steps:
             again = drawn is None or problem.draws_labels
             look = _look(problem, batch.params, batch.data, graph=auto and again)
             _refuse_divergence(look, batch, t, eta_of)
             loss = look.loss.detach()
-            reached = loss <= stop if stop is not None else torch.zeros_like(batch.live)
-            done = batch.live & (reached | torch.tensor(t == steps))
-            if record and (on_time or done.any()):
+            done = batch.live if t == steps else batch.live & (loss <= level)
+            ended = bool(done.any())
+            if record and (on_time or ended):
                 latest = _noted(record, latest, look, batch, R)
             if on_time:
                 times.append(t)
                 for name, row in latest.items():
                     rows[name].append(row)
-            for whole, part in zip((*ends, end_loss), (*batch.params, loss), strict=True):
-                whole[batch.which[done]] = part[done]
-            end_step[batch.which[done]] = t
-            batch = batch._replace(live=batch.live & ~done)
-            if not batch.live.any():
-                break
+            if ended:
+                for whole, part in zip((*ends, end_loss), (*batch.params, loss), strict=True):
+                    whole[batch.which[done]] = part[done]
+                end_step[batch.which[done]] = t
+                batch = batch._replace(live=batch.live & ~done)
+                if not batch.live.any():
+                    break
         batch = _stepped(problem, batch, look, drawn, t, eta_of, rule, options)
         del look  # its tensors make room for those of the next step: 10 % of a small step's time
-        if batch.live.sum() <= KEPT * len(batch.live):
+        if ended and batch.live.sum() <= KEPT * len(batch.live):
             batch = pick(batch, batch.live)
 
     last = State(ends, _look(problem, ends, problem.data).f.detach(), problem.data)

@@ -1,5 +1,6 @@
 """A lab's sentence never contradicts its picture: random settings, the sliders' ends among them."""
 
+import functools
 import math
 import random
 import re
@@ -45,18 +46,21 @@ def value(v: Any) -> float:
 
 
 @pytest.fixture(scope="module")
-def spoken(node: Any) -> dict[str, list[tuple[str, Values]]]:
-    """What each lab says of its runs, and their last numbers."""
-    rng, found = random.Random(20), {}
-    for name, config in LABS.items():
+def spoken(node: Any) -> Callable[[str], list[tuple[str, Values]]]:
+    """What a lab says of its runs, and their last numbers."""
+
+    @functools.cache
+    def of(name: str) -> list[tuple[str, Values]]:
+        rng, config = random.Random(f"20 {name}"), LABS[name]
         script = (FOLDER / f"{config['model']}.js").read_text()
         runs = [dict(config["params"])] + [settings(name, rng) for _ in range(RUNS)]
         asked = [{"what": "ends", "model": config["model"], "params": p} for p in runs]
         ends = node([script], asked)
         said = [{"what": "say", "sentence": config["sentence"], "values": v} for v in ends]
         values = [{k: value(v) for k, v in end.items()} for end in ends]
-        found[name] = list(zip(node([], said), values, strict=True))
-    return found
+        return list(zip(node([], said), values, strict=True))
+
+    return of
 
 
 def of_who_won(text: str, v: Values) -> None:
@@ -454,11 +458,11 @@ def of_a_race(text: str, v: Values) -> None:
     ],
 )  # fmt: skip
 def test_the_sentence_is_true_of_the_run(
-    spoken: dict[str, list[tuple[str, Values]]],
+    spoken: Callable[[str], list[tuple[str, Values]]],
     name: str,
     holds: Callable[[str, Values], None],
 ) -> None:
-    for text, values in spoken[name]:
+    for text, values in spoken(name):
         assert not re.search(r"[{}\[\]]|undefined|NaN|–", text), text
         if "overflow" in text:
             assert not math.isfinite(values["loss"])
