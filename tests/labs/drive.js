@@ -49,8 +49,10 @@ async () => {
   }
   // A theory may leave the axes, not begin outside; on a log axis nothing lies on the frame.
   function look(label) {
-    plots.forEach((plot, k) => {
-      const { top, height } = lab.frames[k].box, off = plot.scale === "log" ? 3 : 0;
+    lab.panels.forEach((plot, k) => {
+      if (plot.kind !== "plot") return;
+      lab.view(k);
+      const { top, height } = plot.f.box, off = plot.scale === "log" ? 3 : 0;
       const paths = lab.boxes[k].querySelectorAll('g path[stroke-dasharray="2 4"]');
       plot.curves.filter((c) => c.line === "theory").forEach((c, i) => {
         const y = Number(paths[i].getAttribute("d").match(/^M\S+ ([\d.-]+)/)?.[1]);
@@ -59,11 +61,14 @@ async () => {
     });
   }
 
+  const map = () => phase && lab.view(lab.panels.length - 1);
   lab.answer();
+  map();
   for (const [k, { label }] of states.entries()) {
     short = false;
     await meet(label, () => (lab.$(`[name=state][value="${k}"]`) || lab.$("[name=reset]")).click());
     look(label);
+    map();
     short = true;
     for (const s of sliders) {
       await meet(`${label}, ${s.name}`, () => {

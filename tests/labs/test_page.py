@@ -30,7 +30,7 @@ DATA = "(lab => { const d = lab.data(); return {...d, result: JSON.stringify(d.r
     " typeof v === 'number' && !Number.isFinite(v) ? String(v) : v)}; })"  # fmt: skip
 SKIP = """l => { if (!l.asking) return false;
     l.answer(); l.params = {...l.config.params}; l.set(); return true; }"""
-PLOTTED = """l => { const plot = l.$(".plot svg[role=img]");
+PLOTTED = """l => { const plot = l.$(".plot:not([hidden]) svg[role=img]");
     plot.scrollIntoView({ block: "center", behavior: "instant" });
     return plot.getBoundingClientRect().toJSON(); }"""
 
@@ -53,7 +53,9 @@ def address(site: Path) -> Iterator[str]:
 
 @pytest.fixture
 def page(browser: Any) -> Iterator[Any]:
-    context = browser.new_context(viewport={"width": 1000, "height": 900}, accept_downloads=True)
+    context = browser.new_context(
+        viewport={"width": 1000, "height": 900}, accept_downloads=True, reduced_motion="reduce"
+    )
     page = context.new_page()
     page.problems = []
     page.on("pageerror", lambda e: page.problems.append(str(e)))
@@ -257,6 +259,7 @@ def test_the_csv_holds_the_curves(page: Any, site: Path) -> None:
 def test_the_map_fills_in_and_marks_the_reader(page: Any, site: Path) -> None:
     page.goto(f"file://{site}/benign_overfitting.html")
     settled(page)
+    page.get_by_role("button", name="Map", exact=True).click()
     press(page, "steps", "Home")
     page.wait_for_function(
         "(l => l.map.cells && l.map.found.length === l.map.cells.length)"
@@ -280,6 +283,7 @@ def test_the_map_fills_in_and_marks_the_reader(page: Any, site: Path) -> None:
 def test_the_ring_is_dragged_and_moved_by_keys_and_the_curves_follow(page: Any, site: Path) -> None:
     page.goto(f"file://{site}/benign_overfitting.html")
     first = settled(page)
+    page.get_by_role("button", name="Map", exact=True).click()
     ring = page.get_by_role("slider", name="Ring on the map")
     ring.wait_for()
     ring.scroll_into_view_if_needed()
@@ -330,9 +334,10 @@ def test_a_guided_state_is_one_click_and_the_run_before_stays(page: Any, site: P
     assert second["params"] == first["params"] | state["set"]
     assert button.get_attribute("aria-pressed") == "true"
     sync_api.expect(page.locator("feature-lab .guide")).to_have_text(state["says"])
-    assert page.locator("feature-lab path.ghost").count() == 4
+    assert page.locator("feature-lab path.ghost").count() == 2
+    assert "Pale: the run before, " in page.locator("feature-lab .bar .note").inner_text()
     assert page.evaluate("""() => { const l = document.querySelector('feature-lab');
-        return JSON.stringify(l.ghost.curves.loss); }""") == json.dumps(
+        return JSON.stringify(l.ghost.result.curves.loss); }""") == json.dumps(
         first["result"]["curves"]["loss"], separators=(",", ":")
     )
     page.get_by_role("button", name="ReLU³").click()
@@ -349,7 +354,7 @@ def test_a_guided_state_is_one_click_and_the_run_before_stays(page: Any, site: P
 def test_a_prediction_by_keyboard_is_judged_by_the_records(page: Any, site: Path) -> None:
     page.goto(f"file://{site}/benign_overfitting.html")
     page.wait_for_function("document.querySelector('feature-lab').run?.done")
-    assert not page.locator("feature-lab .plots").is_visible()  # the picture would tell
+    assert not page.locator("feature-lab .panels").is_visible()  # the picture would tell
     question = LABS["benign_overfitting"]["predict"]
     answers = page.get_by_role("group", name=question["ask"]).get_by_role("button")
     assert answers.all_inner_texts() == [*(a["say"] for a in question["answers"]), "Show me"]
@@ -361,16 +366,16 @@ def test_a_prediction_by_keyboard_is_judged_by_the_records(page: Any, site: Path
     assert json.loads(data["result"])["curves"]["test_error"][-1] < 0.1
     verdict = page.locator("feature-lab .verdict")
     sync_api.expect(verdict).to_contain_text("No: “almost never” is right. It errs on 0")
-    assert answers.nth(1).get_attribute("aria-pressed") == "true"
-    assert page.locator("feature-lab [data-right]").all_inner_texts() == ["almost never"]
     focus = page.eval_on_selector("feature-lab", "l => l.shadowRoot.activeElement.name")
-    assert focus == "answer"
-    assert page.locator("feature-lab .plots").is_visible()
+    assert focus == "n"
+    assert page.locator("feature-lab .panels").is_visible()
+    assert not page.locator("feature-lab .says").is_visible()
     press(page, "n", "ArrowRight")  # another run: the verdict was on the one before
     assert not verdict.is_visible()
+    assert page.locator("feature-lab .says").is_visible()
     page.goto(f"file://{site}/benign_overfitting.html?benign_overfitting=n:20")
     page.wait_for_function("document.querySelector('feature-lab').run?.done")
-    assert page.locator("feature-lab .plots").is_visible()  # a link shows, it does not ask
+    assert page.locator("feature-lab .panels").is_visible()  # a link shows, it does not ask
     assert not page.locator("feature-lab .ask").is_visible()
 
 
@@ -394,6 +399,7 @@ def test_a_map_whose_boundary_is_far_away_keeps_to_its_sliders(page: Any, site: 
     """Without a trace nothing turns: the line of Adam's lab is at no s that the slider has."""
     page.goto(f"file://{site}/adam_vs_gd.html?adam_vs_gd=alpha:0,steps:60")
     settled(page)
+    page.get_by_role("button", name="Map", exact=True).click()
     page.wait_for_function(
         "(l => l.map.cells && l.map.found.length === l.map.cells.length)"
         "(document.querySelector('feature-lab'))", timeout=60000,
@@ -410,6 +416,7 @@ def test_a_slider_at_zero_keeps_its_mark_and_its_map(page: Any, site: Path) -> N
     for gamma in (0.25, 0):
         page.goto(f"file://{site}/emergence.html?emergence=gamma:{gamma},n:60,steps:2,k:3")
         settled(page)
+        page.get_by_role("button", name="Map", exact=True).click()
         press(page, "d", "ArrowLeft")
         settled(page)
         page.wait_for_function(
@@ -424,13 +431,46 @@ def test_a_slider_at_zero_keeps_its_mark_and_its_map(page: Any, site: Path) -> N
     assert "you, off the map: γ = 0" in legend
 
 
-def test_the_time_of_a_run_does_not_cover_what_is_said_of_its_moment(page: Any, site: Path) -> None:
+def test_a_reader_sees_a_run_draw_itself_and_can_stop_it(browser: Any, site: Path) -> None:
+    """Not in a window that is elsewhere, not before the question is answered."""
+    page = browser.new_page(viewport={"width": 774, "height": 650})
     page.goto(f"file://{site}/label_noise_gd.html")
+    page.wait_for_function("document.querySelector('feature-lab').run?.done")
+    assert page.evaluate("document.querySelector('feature-lab').at") == 1
+    page.get_by_role("button", name="Show me").click()
+    page.wait_for_function("document.querySelector('feature-lab').at < 0.5")
+    page.get_by_role("button", name="Pause").click()
+    at = page.evaluate("document.querySelector('feature-lab').at")
+    assert 0 < at < 1
+    said = page.locator("feature-lab .says").inner_text()
+    assert "the margins are made of" in said
+    page.get_by_role("button", name="One record on").click()
+    assert page.evaluate("document.querySelector('feature-lab').at") > at
+    page.get_by_role("button", name="Play the training").click()
+    page.wait_for_function("document.querySelector('feature-lab').at === 1")
+    assert page.locator("feature-lab .says").inner_text() != said
+    press(page, "p", "ArrowRight")  # what follows is the reader's: no film
     settled(page)
-    press(page, "p", "ArrowRight")
-    settled(page)
-    assert "trained in your browser" in page.locator("feature-lab .bar .note").inner_text()
-    assert "the margins are made of" in page.locator("feature-lab .inside .note").inner_text()
+    assert page.evaluate("document.querySelector('feature-lab').at") == 1
+    page.close()
+
+
+def test_a_pinned_run_stays_and_says_what_it_is(page: Any, site: Path) -> None:
+    page.goto(f"file://{site}/decomposition.html")
+    first = settled(page)
+    pin = page.get_by_role("button", name="Pin this run")
+    pin.click()
+    for slider in ("n", "mu"):
+        page.wait_for_timeout(800)
+        press(page, slider, "ArrowRight", "ArrowRight")
+        settled(page)
+    note = page.locator("feature-lab .bar .note")
+    told = f"Pale: the pinned run, training samples n = {first['params']['n']}, signal"
+    sync_api.expect(note).to_contain_text(told)
+    kept = page.evaluate("JSON.stringify(document.querySelector('feature-lab').ghost.params)")
+    assert json.loads(kept) == first["params"]
+    pin.click()
+    assert "pinned" not in note.inner_text()
 
 
 @pytest.mark.parametrize(
@@ -448,8 +488,8 @@ def test_the_scrubber_shows_the_records_of_its_moment(page: Any, site: Path, nam
     assert page.locator("feature-lab path.now").count() == 0  # at the end nothing is marked
     slider.focus()
     page.keyboard.press("ArrowLeft")
-    assert page.locator("feature-lab path.now").count() == len(LABS[name]["plots"])
-    told = page.locator("feature-lab .inside .note").inner_text()
+    assert page.locator("feature-lab path.now").count() == 1  # in each plot that is in view
+    told = page.locator("feature-lab .says").inner_text()
     assert f"step {times[-2]} " in told
     assert slider.get_attribute("aria-valuetext").split() == told.split()
     box = plotted(page)
@@ -491,8 +531,6 @@ def test_the_scrubber_shows_the_records_of_its_moment(page: Any, site: Path, nam
     assert f"{wrong} of 20 misread" in page.locator("feature-lab .inside ul").inner_text()
     assert tall[1] / tall[0] == pytest.approx(abs(fresh[0] / plus), abs=0.05)
     assert scrub["title"] in page.locator("feature-lab .inside").inner_text()
-    page.get_by_role("button", name="Play the training").click()
-    page.wait_for_function("k => document.querySelector('feature-lab').at > k", arg=(k + 2) / 60)
 
 
 def matches_the_map(shown: Any, params: dict[str, float], records: list[Any], k: int) -> None:
@@ -519,7 +557,7 @@ def test_where_samples_are_the_axis_the_scrubber_counts_them(page: Any, site: Pa
     read = "document.querySelector('feature-lab').$('.time output').textContent"
     assert page.evaluate(read) == "n = 20000"
     at = plotted(page)
-    box = page.evaluate("document.querySelector('feature-lab').frames[0].box")
+    box = page.evaluate("document.querySelector('feature-lab').panels[1].f.box")
     middle = at["y"] + at["height"] / 3
     page.mouse.click(at["x"] + box["left"] + box["width"] / 2, middle)  # half of a log axis
     assert page.evaluate(read) == f"n = {seen[len(seen) // 2]:g}"
@@ -623,37 +661,61 @@ def test_phone_and_dark(page: Any, site: Path) -> None:
     assert light != page.eval_on_selector("feature-lab", "l => getComputedStyle(l.$('.lab')).color")
     page.set_viewport_size({"width": 1100, "height": 700})
     page.wait_for_function(
-        "document.querySelector('feature-lab').shadowRoot.querySelector('.plots svg[role=img]')"
+        "document.querySelector('feature-lab').shadowRoot.querySelector('.panels svg[role=img]')"
         ".getAttribute('width') > 330"
     )
 
 
-def test_on_a_phone_each_picture_and_three_sliders_are_in_view_together(
-    page: Any, site: Path
+@pytest.mark.parametrize(("width", "height"), [(774, 650), (374, 790)])
+@pytest.mark.parametrize("name", LABS)
+def test_picture_sentence_and_sliders_are_in_view_together(
+    page: Any, site: Path, name: str, width: int, height: int
 ) -> None:
-    page.set_viewport_size({"width": 390, "height": 844})
-    page.goto(f"file://{site}/link.html#benign_overfitting")
+    """In what a page of the book leaves of 1366 x 700 and 390 x 844; after the question, too."""
+    page.set_viewport_size({"width": width, "height": height})
+    page.goto(f"file://{site}/{name}.html")
+    page.add_style_tag(content="body, feature-lab { margin: 0 !important; }")
+    page.wait_for_function("document.querySelector('feature-lab').run?.done")
+    parts = "document.querySelector('feature-lab').shadowRoot.querySelectorAll(" \
+        "'.panel:not([hidden]) svg[role=img], .says:not([hidden]), .verdict:not([hidden]), " \
+        ".controls, .time')"  # fmt: skip
+    low = f"Math.max(...[...{parts}].map(e => e.getBoundingClientRect().bottom))"
+    if LABS[name].get("predict"):
+        page.eval_on_selector("feature-lab", "l => l.answer(0)")
+        assert page.evaluate(low) <= height
     settled(page)
-    page.wait_for_function("document.querySelector('feature-lab').$('.map svg')")
-    seen = page.evaluate("""() => { const lab = document.querySelector('feature-lab');
-        const inside = (e) => { const b = e.getBoundingClientRect();
-            return b.top >= 0 && b.bottom <= innerHeight && b.height > 20; };
-        return [...lab.shadowRoot.querySelectorAll('.plots svg[role=img]')].map((svg) => {
-            svg.scrollIntoView({behavior: 'instant', block: 'start'});
-            const all = [svg, ...lab.shadowRoot.querySelectorAll('.controls input')];
-            return all.map(inside).concat(svg.getBoundingClientRect().bottom
-                <= lab.$('.controls').getBoundingClientRect().top); }); }""")
-    assert seen == [[True] * 5] * 4
-    share = page.eval_on_selector("feature-lab", "l => l.$('.controls').offsetHeight / innerHeight")
-    assert share < 0.25
+    page.eval_on_selector("feature-lab", "l => { l.params = { ...l.config.params }; l.set(); }")
+    settled(page)
+    page.wait_for_function("document.querySelector('feature-lab').$('.says').textContent")
+    assert page.evaluate(low) <= height
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+    count = page.evaluate(f"{parts}.length")
+    assert count == (5 if width > 600 else 4)
+
+
+@pytest.mark.parametrize("width", [774, 374])
+def test_each_picture_is_one_press_away(page: Any, site: Path, width: int) -> None:
+    """Two stand side by side where there is room; the last one pressed stays."""
+    page.set_viewport_size({"width": width, "height": 790})
+    page.goto(f"file://{site}/label_noise_gd.html")
+    settled(page)
+    views = page.get_by_role("group", name="Pictures").get_by_role("button")
+    seen = "b => b.filter(x => x.ariaPressed === 'true').map(x => x.textContent)"
+    titles = page.locator("feature-lab .panel:not([hidden]) h3")
+    assert views.evaluate_all(seen) == (["Margins", "Signal"] if width > 600 else ["Signal"])
+    for tab, both in (("Error", ["Signal", "Error"]), ("Margins", ["Margins", "Error"])):
+        page.get_by_role("button", name=tab, exact=True).click()
+        assert views.evaluate_all(seen) == (both if width > 600 else [tab])
+        assert len(titles.all_inner_texts()) == (2 if width > 600 else 1)
 
 
 def test_no_legend_stands_on_a_curve(page: Any, site: Path) -> None:
     page.goto(f"file://{site}/benign_overfitting.html")
     settled(page)
+    page.get_by_role("button", name="Map").click()
     page.get_by_role("slider", name="Ring on the map").wait_for()  # the map is drawn
     boxes = page.evaluate("""() => [...document.querySelector('feature-lab').shadowRoot
-        .querySelectorAll('.plots > div')].filter(b => b.querySelector('ul')).map(b =>
+        .querySelectorAll('.panel:not([hidden])')].map(b =>
         [b.querySelector('ul').getBoundingClientRect().bottom,
          b.querySelector('svg[role=img]').getBoundingClientRect().top])""")
     assert boxes

@@ -24,10 +24,10 @@ def test_a_chapter_asks_before_it_shows(visit: Visit, address: Address, name: st
     page.wait_for_function(READY)
     bottom = lab.evaluate("l => l.getBoundingClientRect().bottom + scrollY")
     assert bottom < 1.6 * 800
-    assert not lab.locator(".plots").is_visible()
+    assert not lab.locator(".panels").is_visible()
     assert not page.locator("#pst-back-to-top").is_visible()
     lab.get_by_role("button").first.click()
-    assert lab.locator(".plots").is_visible()
+    assert lab.locator(".panels").is_visible()
     assert lab.locator(".verdict").inner_text().startswith(("You were right.", "No: "))
     assert not faults
 
@@ -37,7 +37,7 @@ def test_the_front_page_trains(visit: Visit, address: Address) -> None:
     page, faults = visit(address("http", "index"))
     page.wait_for_function(READY)
     lab = page.locator("feature-lab")
-    assert lab.get_by_role("slider").count() == 4  # the ring is one
+    assert lab.get_by_role("slider").count() == 5  # the ring is one, and time
     lab.get_by_role("button", name="It learns the pattern").click()
     page.wait_for_function(READY)
     lab.get_by_role("status").filter(has_text="this overfitting is benign").wait_for()

@@ -1,12 +1,16 @@
-// <feature-lab>: sliders, a run of the real dynamics in a worker, curves, a sentence, a map.
-// One component for every lab: the page's JSON says what to show (CONTRIBUTING.md has the fields).
+// <feature-lab>: a run of the real dynamics in a worker, drawn while it trains: two panels, a time
+// slider, what is said of it, sliders. One component for every lab: the page's JSON says what to show
+// (CONTRIBUTING.md has the fields).
 "use strict";
 (function () {
   if (!window.FeatureLabEngine) return; // its script was lost: the figure stays
-  const html = (text) => String(text).replace(/[&<>"]/g, (c) => "&#" + c.charCodeAt(0) + ";");
-  const maths = (text) => html(text).replace(/\^([\w.]*\w)/g, "<sup>$1</sup>");
-  const clip = (x, lo, hi) => Math.min(Math.max(x, lo), hi);
+  const { html, clip, picture, range, drawPlot, INSIDE, mark, probesOf, lawOf, cellsOf, drawPhase } = window.FeatureLab;
   const { format, say, ends, holds } = FeatureLabEngine();
+  const maths = (text) => html(text).replace(/\^([\w.]*\w)/g, "<sup>$1</sup>");
+  // Words wear the colours of what they name: learning, or harm.
+  const coloured = (text) => maths(text).replace(/\b(?:(signals?)|(noise|errors?|loss(?:es)?|memory|memories))\b/gi, (word, learned) => `<span class="${learned ? "learning" : "harm"}">${word}</span>`);
+
+  const tall = (width) => clip(Math.round(width * 0.6), 180, 220);
 
   // The top of a slider is a number, or "2*d^0.5" of another parameter.
   function limit({ max }, params) {
@@ -29,238 +33,6 @@
         return log ? (count * Math.log(v / s.min)) / Math.log(s.max / s.min) : (v - s.min) / s.step;
       },
     };
-  }
-
-  function ticks(lo, hi, log, room, least = 0) {
-    const out = [];
-    if (log && lo > 0) {
-      const from = Math.floor(Math.log10(lo)), to = Math.ceil(Math.log10(hi));
-      for (const within of [[1, 2, 5], [1, 3], [1]]) {
-        out.length = 0;
-        const step = within.length > 1 ? 1 : Math.ceil((to - from) / room);
-        for (let e = from; e <= to; e += step)
-          out.push(...within.map((k) => Number((k * 10 ** e).toPrecision(1))).filter((v) => v >= lo && v <= hi));
-        if (out.length <= room + 2) break;
-      }
-      return out.length > 1 ? out : ticks(lo, hi, false, room);
-    }
-    const rough = Math.max((hi - lo) / room, least), unit = 10 ** Math.floor(Math.log10(rough));
-    const step = unit * [1, 2, 5, 10].find((k) => k * unit >= rough);
-    for (let k = Math.ceil(lo / step - 1e-9); k * step <= hi * (1 + 1e-9); k++) out.push(Number((k * step).toPrecision(12)));
-    return out;
-  }
-
-  const DASH = { theory: "2 4", dashed: "8 4", solid: "" };
-  const stroke = (c) => `stroke="var(--${c.color || "a"})" fill="none" stroke-dasharray="${DASH[c.line || "solid"]}"`;
-
-  // A frame with ticks; x and y map values to pixels.
-  function frame(width, height, X, Y) {
-    const left = 52, right = 10, top = Y.label ? 24 : 10, bottom = 38;
-    const scale = (A, from, to) => (v) => {
-      const f = A.hi === A.lo ? 0 : A.log ? Math.log(v / A.lo) / Math.log(A.hi / A.lo) : (v - A.lo) / (A.hi - A.lo); // one record so far
-      return from + (to - from) * f;
-    };
-    const x = scale(X, left, width - right), y = scale(Y, height - bottom, top);
-    let svg = "", used = -9999;
-    for (const v of ticks(Y.lo, Y.hi, Y.log, 5))
-      svg += `<path d="M${left} ${y(v).toFixed(1)}H${width - right}" stroke="var(--line)"/>` +
-        `<text x="${left - 6}" y="${(y(v) + 4).toFixed(1)}" text-anchor="end">${format(v, 2)}</text>`;
-    for (const v of X.bare ? [] : ticks(X.lo, X.hi, X.log, Math.max(2, Math.floor(width / 80)), X.whole)) {
-      const text = format(v, 2), half = 3.5 * text.length + 3;
-      if (x(v) - half <= used) continue;
-      used = x(v) + half;
-      svg += `<text x="${x(v).toFixed(1)}" y="${height - bottom + 16}" text-anchor="middle">${text}</text>`;
-    }
-    svg += `<path d="M${left} ${top}V${height - bottom}H${width - right}" stroke="var(--soft)" fill="none"/>` +
-      `<text x="${(left + width - right) / 2}" y="${height - 4}" text-anchor="middle">${html(X.label || "")}</text>`;
-    if (Y.label) svg += `<text x="${left}" y="12" text-anchor="middle">${html(Y.label)}</text>`;
-    const back = (A, from, to) => (px) => {
-      const t = clip((px - from) / (to - from), 0, 1);
-      return A.log ? A.lo * (A.hi / A.lo) ** t : A.lo + (A.hi - A.lo) * t;
-    };
-    const inverse = { x: back(X, left, width - right), y: back(Y, height - bottom, top) };
-    const box = { left, top, width: width - left - right, height: height - top - bottom };
-    return { x, y, svg, box, inverse };
-  }
-
-  function path(times, values, x, y, log) {
-    let d = "", pen = false;
-    values.forEach((v, k) => {
-      const fine = Number.isFinite(v) && (!log || v > 0);
-      if (fine) d += (pen ? "L" : "M") + x(times[k]).toFixed(1) + " " + clip(y(v), -9999, 9999).toFixed(1);
-      pen = fine;
-    });
-    return d;
-  }
-
-  // The lines of a curve: one, or one for each entry of a vector, perhaps of one group only.
-  function lines(curve, curves) {
-    const all = curves[curve.key];
-    if (!all) return [];
-    if (!Array.isArray(all[0])) return [all];
-    const group = curve.where && curves[curve.where[0]][0];
-    return all[0].map((_, i) => i).filter((i) => !group || group[i] === curve.where[1])
-      .map((i) => all.map((v) => v[i]));
-  }
-
-  const tall = (width) => Math.round(clip(width * 0.62, 190, 270));
-
-  // A theory may run away from what it is about: of its line only the beginning must be in view.
-  function range(plot, result) {
-    const log = plot.scale === "log";
-    const seen = plot.curves.flatMap((c) => lines(c, result.curves).flatMap((l) => (c.line === "theory" ? l[0] : l)))
-      .filter((v) => Number.isFinite(v) && (!log || v > 0));
-    if (!seen.length) seen.push(0.1, 1);
-    let lo = Math.min(...seen, log ? Infinity : 0), hi = Math.max(...seen);
-    const room = log ? (hi / lo) ** 0.05 : 0.05 * (hi - lo);
-    [lo, hi] = log ? [lo / room, hi * room] : [lo, hi + room];
-    for (const level of plot.levels || []) [lo, hi] = [Math.min(lo, level.at), Math.max(hi, level.at)];
-    const { min = lo, max = hi } = plot;
-    return max > min ? [min, max] : log ? [min / 2, max * 2] : [min, min + 1];
-  }
-
-  function drawPlot(plot, result, ghost, [lo, hi], width, id, now) {
-    const height = tall(width), log = plot.scale === "log";
-    const drawn = plot.curves.map((c) => lines(c, result.curves));
-    const x = (r) => (plot.x ? r.curves[plot.x.key] : r.times), all = x(result), last = all[all.length - 1] || 1;
-    const X = plot.x ? { lo: all[0], label: plot.x.label, log: plot.x.scale } : { lo: 0, label: "step", whole: 1 };
-    const f = frame(width, height, { ...X, hi: last }, { lo, hi, log });
-    let svg = f.svg + `<clipPath id="${id}"><rect x="${f.box.left}" y="${f.box.top - 1}" width="${f.box.width}" height="${f.box.height + 2}"/></clipPath><g clip-path="url(#${id})">`;
-    for (const level of plot.levels || []) {
-      const y = f.y(level.at).toFixed(1), right = f.box.left + f.box.width;
-      svg += `<path d="M${f.box.left} ${y}H${right}" stroke="var(--ink)" stroke-dasharray="1 5" stroke-width="1.5"/>` +
-        `<text x="${right - 4}" y="${y - 5}" text-anchor="end">${html(level.label)}</text>`;
-    }
-    const at = plot.x && plot.x.mark ? result.curves[plot.x.mark.key][0] : NaN;
-    if (at > X.lo && at < last)
-      svg += `<path d="M${f.x(at).toFixed(1)} ${f.box.top}v${f.box.height}" stroke="var(--ink)" stroke-dasharray="1 5" stroke-width="1.5"/>` +
-        `<text x="${f.x(at)}" y="${f.box.top + 12}" text-anchor="${2 * f.x(at) < width ? "start" : "end"}" dx="${2 * f.x(at) < width ? 5 : -5}">${html(plot.x.mark.label)}</text>`;
-    plot.curves.forEach((c, k) => {
-      const thin = drawn[k].length > 1, past = ghost && !thin && c.line !== "theory" ? lines(c, ghost.curves) : [];
-      for (const l of past)
-        svg += `<path class="ghost" d="${path(x(ghost), l, f.x, f.y, log)}" ${stroke(c)}/>`;
-      for (const l of drawn[k])
-        svg += `<path d="${path(all, l, f.x, f.y, log)}" ${stroke(c)} stroke-width="${thin ? 1 : 2.2}" opacity="${thin ? 0.6 : 1}"/>`;
-    });
-    svg += "</g>";
-    if (now !== undefined) svg += `<path class="now" d="M${f.x(all[now]).toFixed(1)} ${f.box.top}v${f.box.height}"/>`;
-    const items = plot.curves.map((c, k) => {
-      const l = drawn[k], end = l.length === 1 && c.line !== "theory" ? l[0][l[0].length - 1] : undefined;
-      return l.length ? { text: c.label, end, swatch: `<svg width="26" height="8" aria-hidden="true"><path d="M0 4H26" ${stroke(c)} stroke-width="2.4"/></svg>` } : null;
-    }).filter((c) => c && !(Number.isNaN(c.end)));
-    const legend = items.map((c) => `<li>${c.swatch}${html(c.text)}${c.end === undefined ? "" : ` <b>${format(c.end)}</b>`}</li>`).join("");
-    const told = items.filter((c) => c.end !== undefined).map((c) => `${c.text} ends at ${format(c.end)}`).join(", ");
-    f.share = (px) => (X.log ? Math.log(f.inverse.x(px) / X.lo) / Math.log(last / X.lo) : f.inverse.x(px) / last);
-    return { f, svg: `<h3>${html(plot.title)}</h3><ul>${legend}</ul><svg width="${width}" height="${height}" role="img" aria-label="${html(plot.title + (told ? ": " + told : ""))}">${svg}</svg>` };
-  }
-
-  // The mechanism at record k: bars of all entries on one scale, fresh samples with their two parts,
-  // neurons in the disc of two cosines, or a matrix as a map.
-  const INSIDE = {
-    bars(curves, at, width, height) {
-      const kept = ({ key, where }) => at(key).map((v) => v.filter((_, i) => !where || at(where[0])[0][i] === where[1]));
-      const all = curves.map(kept), seen = all.flat(2).filter(Number.isFinite);
-      return (k) => columns(curves.flatMap((c, i) => all[i][k].map((v) => [[0, v, c.color]])), [Math.min(...seen, 0), Math.max(...seen, 1e-9)], width, height, all[0][k].length);
-    },
-    samples([plus, minus, noise], at, width, height) {
-      return (k, notes) => {
-        const parts = [1, -1].flatMap((y) => at(noise.key)[k].map((z) => [at((y > 0 ? plus : minus).key)[k], y * z]));
-        const ends = parts.flatMap(([s, z]) => [0, s, s + z]).filter(Number.isFinite), wrong = parts.filter(([s, z]) => s + z <= 0).length;
-        notes.push(`${wrong} of ${parts.length} misread (below 0)`);
-        return columns(parts.map(([s, z]) => [[0, s, plus.color], [s, s + z, noise.color, 1]]), [Math.min(...ends), Math.max(...ends, 1e-9)], width, height, parts.length / 2);
-      };
-    },
-    disc([a, b], at, width, height) {
-      const r = height / 2 - 22, x = (v) => (width / 2 + r * v).toFixed(1), y = (v) => (height / 2 - r * v).toFixed(1);
-      return (k) => `<circle cx="${width / 2}" cy="${height / 2}" r="${r}" fill="none" stroke="var(--soft)"/><path d="M${x(-1)} ${y(0)}H${x(1)}M${x(0)} ${y(-1)}V${y(1)}" stroke="var(--line)"/>` +
-        `<text x="${width / 2 + r + 6}" y="${height / 2 + 4}">${html(a.label)}</text><text x="${width / 2}" y="14" text-anchor="middle">${html(b.label)}</text>` +
-        at(a.key)[k].map((_, i) => {
-          const trail = Array.from({ length: k + 1 }, (_, j) => x(at(a.key)[j][i]) + " " + y(at(b.key)[j][i]));
-          return `<path d="M${trail.join("L")}" stroke="var(--${a.color})" fill="none" opacity=".35"/><circle cx="${x(at(a.key)[k][i])}" cy="${y(at(b.key)[k][i])}" r="4" fill="var(--${a.color})" opacity=".8"/>`;
-        }).join("");
-    },
-    // A cell is as strong as its value. Rows stand in the order of where each is largest at the end;
-    // those of a square table, which has no count of columns, in their own.
-    map(curves, at, width, height) {
-      const { key, color } = curves[curves.length - 1], all = at(key), n = curves[1] ? at(curves[0].key)[0] : Math.sqrt(all[0].length);
-      const rows = (v) => Array.from({ length: v.length / n }, (_, i) => v.slice(n * i, n * i + n));
-      const best = rows(all[all.length - 1]).map((r, i) => (curves[1] ? r.indexOf(Math.max(...r)) : i));
-      const order = best.map((_, i) => i).sort((i, j) => best[i] - best[j]), h = height / best.length, w = curves[1] ? width / n : h;
-      return (k) => order.map((i, y) => rows(all[k])[i].map((v, x) =>
-        `<rect x="${w * x}" y="${h * y}" width="${w}" height="${h}" fill="var(--${color})" fill-opacity="${clip(v || 0, 0, 1)}" stroke="var(--line)"/>`).join("")).join("");
-    },
-  };
-  INSIDE.grid = INSIDE.map;
-
-  // Columns, each of pieces [from, to, color, thin]; a gap after the first group.
-  function columns(all, [lo, hi], width, height, first) {
-    const f = frame(width, height, { lo: 0, hi: 1, bare: true }, { lo: Math.min(lo, 0), hi }), step = f.box.width / (all.length + 1);
-    const bars = all.map((pieces, i) => pieces.filter(([from, to]) => Number.isFinite(to - from)).map(([from, to, color, thin]) => {
-      const x = f.box.left + step * (i + (i >= first)), w = Math.max(step * (thin ? 0.3 : 0.8), 1), top = f.y(Math.max(from, to)), h = Math.abs(f.y(from) - f.y(to));
-      return `<rect x="${(x + (step - w) / 2).toFixed(1)}" y="${top.toFixed(1)}" width="${w.toFixed(1)}" height="${h.toFixed(1)}" fill="var(--${color})"${thin ? "" : ' opacity=".7"'}/>`;
-    }).join(""));
-    return f.svg + bars.join("") + `<path d="M${f.box.left} ${f.y(0).toFixed(1)}h${f.box.width}" stroke="var(--ink)"/>`;
-  }
-
-  // What a switch looks at is a product of powers of the parameters that it is on: a run of no steps
-  // and one more for each of them give the law of its logarithm, and with it where it is zero.
-  // The powers are the same everywhere, and a parameter of zero would not show its own.
-  function probesOf({ on }, params) {
-    const p = { ...params, steps: 0 };
-    for (const k of on) p[k] = p[k] || 1;
-    return [p, ...on.map((k) => ({ ...p, [k]: 2 * p[k] }))];
-  }
-
-  function lawOf({ on, key, at }, found) {
-    const u = found.map((r) => Math.log(r.values[key] / at)), p = found[0].values, power = {};
-    on.forEach((k, i) => (power[k] = (u[i + 1] - u[0]) / Math.LN2));
-    return (name, q) => p[name] * Math.exp(-on.reduce((sum, k) => sum + (k !== name && power[k] && power[k] * Math.log(q[k] / p[k])), u[0]) / power[name]);
-  }
-
-  // The edge number k (it may lie between two) of the cells of an axis.
-  const edge = (A, k) => A.scale === "log" ? A.min * (A.max / A.min) ** (k / A.cells) : A.min + (k / A.cells) * (A.max - A.min);
-
-  // Cells from coarse to fine; y runs over a factor A.around on both sides of the boundary, as far
-  // as its slider goes.
-  function cellsOf(phase, boundary, least, most) {
-    const middle = clip(boundary(edge(phase.x, phase.x.cells / 2)), least, most), { around } = phase.y;
-    const axes = { x: phase.x, y: { ...phase.y, scale: "log", min: Math.max(middle / around, least), max: Math.min(middle * around, most) } };
-    const at = (A) => Array.from({ length: A.cells }, (_, k) => (A.integer ? Math.round : Number)(edge(A, k + 0.5)));
-    const xs = at(axes.x), ys = at(axes.y), cells = [];
-    for (let gap = 4; gap >= 1; gap /= 2)
-      ys.forEach((y, j) => xs.forEach((x, i) => {
-        if (i % gap === 0 && j % gap === 0 && (gap === 4 || i % (2 * gap) || j % (2 * gap)))
-          cells.push({ i, j, set: { [phase.x.name]: x, [phase.y.name]: y } });
-      }));
-    return { axes, cells };
-  }
-
-  const mark = (inner) => `<svg width="22" height="14" aria-hidden="true">${inner}</svg>`;
-  const shade = (t) => `style="fill: color-mix(in srgb, var(--b) ${Math.round(100 * clip(t, 0.04, 1))}%, var(--back))"`;
-
-  // The cells done, the rest hatched, the boundary; and the frame, on which the ring stands.
-  function drawPhase(phase, { axes, cells, found }, boundary, label, width) {
-    const A = (S) => ({ lo: S.min, hi: S.max, log: S.scale === "log", label: S.label });
-    const f = frame(width, tall(width), A(axes.x), A(axes.y)), { left, top, ...b } = f.box;
-    const area = `x="${left}" y="${top}" width="${b.width}" height="${b.height}"`;
-    let svg = `<pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse"><path d="M0 6L6 0" stroke="var(--soft)" stroke-width=".7"/></pattern><rect ${area} fill="url(#hatch)"/>`, d = "";
-    found.forEach((r, k) => {
-      const { i, j } = cells[k], x = f.x(edge(axes.x, i)), y = f.y(edge(axes.y, j + 1));
-      const w = f.x(edge(axes.x, i + 1)) - x + 0.3, h = f.y(edge(axes.y, j)) - y + 0.3;
-      svg += `<rect x="${x.toFixed(1)}" y="${y.toFixed(1)}" width="${w.toFixed(1)}" height="${h.toFixed(1)}" ${shade(r.curves[phase.show][0] / phase.top)}/>`;
-    });
-    for (let k = 0; boundary && k <= 40; k++) {
-      const x = edge(axes.x, (k / 40) * axes.x.cells);
-      d += (k ? "L" : "M") + f.x(x).toFixed(1) + " " + clip(f.y(boundary(x)), -9999, 9999).toFixed(1);
-    }
-    const line = (path) => `<path ${path} stroke="var(--ink)" fill="none" stroke-width="2" stroke-dasharray="2 4"/>`;
-    svg += `<clipPath id="clipmap"><rect ${area}/></clipPath>` + line(`clip-path="url(#clipmap)" d="${d}"`);
-    const legend = [[`<rect width="22" height="14" ${shade(0)}/>`, "0"], [`<rect width="22" height="14" ${shade(1)}/>`, format(phase.top)],
-      found.length < cells.length && [`<rect width="22" height="14" fill="url(#hatch)"/>`, "still to train"],
-      boundary && [line('d="M0 7H22"'), label]];
-    const told = `${phase.title}: ${found.length} of ${cells.length} cells done`;
-    return { f, legend: legend.filter(Boolean).map(([m, t]) => `<li>${mark(m)}${html(t)}</li>`).join(""),
-      svg: `<svg width="${width}" height="${tall(width)}" role="img" aria-label="${html(told)}">${f.svg.replace(/<path d="M\d+ [\d.]+H.*?>/g, "")}${svg}</svg>` };
   }
 
   // The engine in a worker made from its own source (file:// allows no other), or here in slices.
@@ -301,36 +73,44 @@
       if (this.shadowRoot) return;
       this.config = JSON.parse(this.querySelector('script[type="application/json"]').textContent);
       this.sliders = this.config.sliders;
-      const linked = this.linked(), { predict } = this.config;
+      const linked = this.linked(), { predict, plots, scrub, phase, switch: law } = this.config;
       this.at = 1;
+      this.panels = [...(scrub ? [{ kind: "inside", ...scrub }] : []), ...plots.map((p, of) => ({ kind: "plot", of, ...p })), ...(phase ? [{ kind: "map", ...phase }] : [])];
+      this.open = [0, 1]; // the panels in view where there is room for two
+      this.front = scrub ? 1 : 0; // and where there is room for one
       this.asking = predict && !Object.keys(linked).length;
       this.params = { ...this.config.params, ...(this.asking ? predict.set : linked) };
       this.run = { id: 0, done: false, result: null };
       this.map = { id: 0, found: [] };
       this.build();
       this.runner = makeRunner(this.getAttribute("model"), (m) => this.hear(m));
+      if (law) this.mapper = makeRunner(this.getAttribute("model"), (m) => this.hear(m)); // no run waits for a map
       this.dark();
       this.watch();
       this.train();
     }
 
     build() {
-      const c = this.config, { predict, scrub } = c, root = this.attachShadow({ mode: "open" });
+      const c = this.config, { predict } = c, root = this.attachShadow({ mode: "open" });
       const slider = (s) => `<label><span>${html(s.label)}</span><input type="range" name="${s.name}" min="0" max="${axis(s, c.params).count}" step="1"><small aria-hidden="true"></small><output aria-hidden="true"></output>${s.names ? `<em aria-hidden="true">${s.names.map((n) => `<span>${html(n)}</span>`).join("")}</em>` : ""}</label>`;
       const rest = this.sliders.slice(3), open = rest.some((x) => this.params[x.name] !== c.params[x.name]);
+      const ring = ({ x, y }) => `<span class="ring" tabindex="0" role="slider" aria-label="Ring on the map: left and right change ${html(x.label)}, up and down ${html(y.label)}" hidden></span>`;
+      const panel = (p) => `<div class="panel ${p.kind}"><h3>${html(p.title)}</h3><ul></ul><div class="pad"><div></div>${p.kind === "map" ? ring(p) : ""}</div></div>`;
       root.innerHTML = `<link rel="stylesheet" href="${window.FeatureLab.file("lab.css")}"><section class="lab" aria-label="${html(c.title)}" hidden><h2>${html(c.title)}</h2>
-${predict ? `<div class="ask"><p id="ask">${maths(predict.ask)}</p><div class="bar" role="group" aria-labelledby="ask">${predict.answers.map((a, k) => `<button name="answer" value="${k}">${html(a.say)}</button>`).join("")}<button name="show">Show me</button></div><p class="verdict" role="status"></p></div>` : ""}
-${c.states ? `<div class="bar states" role="group" aria-label="States to start from">${c.states.map((x, k) => `<button name="state" value="${k}">${html(x.label)}</button>`).join("")}</div><p class="guide" aria-live="polite"></p>` : ""}
-<div class="plots" style="--least: ${(c.plots.length + !!c.phase + !!scrub) % 3 ? 310 : 280}px">${c.phase ? `<div class="map"><h3>${html(c.phase.title)}</h3><ul></ul><div class="pad"><div></div><span class="ring" tabindex="0" role="slider" aria-label="Ring on the map: left and right change ${html(c.phase.x.label)}, up and down ${html(c.phase.y.label)}" hidden></span></div></div>` : ""}${c.plots.map(() => '<div class="plot"></div>').join("")}${scrub ? `<div class="inside"><h3>${html(scrub.title)}</h3><ul></ul><div><div></div><div class="time"><button name="play" aria-label="Play the training">▶</button><input type="range" name="time" min="0" aria-label="Time of training"><output aria-hidden="true"></output></div><p class="note"></p></div></div>` : ""}</div>
-<p class="says" role="status"></p>
-<div class="controls">${this.sliders.slice(0, 3).map(slider).join("")}</div>
+${predict ? `<div class="ask"><p id="ask">${maths(predict.ask)}</p><div class="bar" role="group" aria-labelledby="ask">${predict.answers.map((a, k) => `<button name="answer" value="${k}">${html(a.say)}</button>`).join("")}<button name="show">Show me</button></div></div>` : ""}
+${c.states ? `<div class="bar states" role="group" aria-label="States to start from">${c.states.map((x, k) => `<button name="state" value="${k}">${html(x.label)}</button>`).join("")}</div>` : ""}
+<div class="bar views" role="group" aria-label="Pictures">${this.panels.map((p, k) => `<button name="view" value="${k}">${html(p.tab)}</button>`).join("")}</div>
+<div class="panels">${this.panels.map(panel).join("")}</div>
+<div class="time"><button name="play" aria-label="Play the training">▶</button><button name="step" aria-label="One record on">▸|</button><input type="range" name="time" min="0" aria-label="Time of training"><output aria-hidden="true"></output></div>
+<div class="foot"><div class="controls">${this.sliders.slice(0, 3).map(slider).join("")}</div><div><p class="verdict" role="status" hidden></p><p class="says" role="status"></p></div></div>
+${c.states ? '<p class="guide" aria-live="polite"></p>' : ""}
 ${rest.length ? `<details class="more"${open ? " open" : ""}><summary>More: ${html(rest.map((x) => x.label).join(", "))}</summary><div class="rest">${rest.map(slider).join("")}</div></details>` : ""}
-<div class="bar"><button name="seed">New seed</button><button name="reset">Reset</button><button name="link">Copy link</button><button name="csv">Download CSV</button><p class="note"></p></div>
+<div class="bar"><button name="pin" aria-pressed="false">Pin this run</button><button name="seed">New seed</button><button name="reset">Reset</button><button name="link">Copy link</button><button name="csv">Download CSV</button><p class="note"></p></div>
 <details class="values"><summary>Table of values</summary><div class="scroll" tabindex="0" role="region" aria-label="Table of values"></div></details>
 </section><slot></slot>`;
       this.$ = (q) => root.querySelector(q);
-      this.boxes = [...root.querySelectorAll(".plot")];
-      const link = this.$("link");
+      this.boxes = [...root.querySelectorAll(".panel")];
+      const link = this.$("link"), press = (name, act) => root.querySelectorAll(`[name=${name}]`).forEach((b) => (b.onclick = () => act(Number(b.value))));
       link.onload = link.onerror = () => { this.$(".lab").hidden = false; };
       this.$(".lab").addEventListener("input", (e) => {
         if (e.target.name === "time") this.seek(e.target.value / e.target.max);
@@ -339,24 +119,44 @@ ${rest.length ? `<details class="more"${open ? " open" : ""}><summary>More: ${ht
         this.params[s.name] = axis(s, this.params).value(Number(e.target.value));
         this.set(s);
       });
-      root.querySelectorAll("[name=state]").forEach((b) => (b.onclick = () => { this.params = this.state(b.value); this.set(); }));
-      root.querySelectorAll("[name=answer]").forEach((b) => (b.onclick = () => this.answer(Number(b.value))));
-      if (predict) this.$("[name=show]").onclick = () => this.answer();
-      if (scrub) {
-        this.$("[name=play]").onclick = () => this.play();
-        this.boxes.forEach((box, k) => {
-          const move = (e) => e.buttons && this.frames && this.seek(this.frames[k].share(e.clientX - box.getBoundingClientRect().left));
-          box.onpointerdown = (e) => { if (!e.button && e.target.closest("svg[role]")) { box.setPointerCapture(e.pointerId); move(e); } };
-          box.onpointermove = (e) => { if (box.hasPointerCapture(e.pointerId)) move(e); };
-        });
-      }
-      this.$("[name=seed]").onclick = () => { this.params.seed++; this.set(); };
-      this.$("[name=reset]").onclick = () => { this.params = { ...c.params }; this.set(); };
-      this.$("[name=link]").onclick = () => this.copy();
-      this.$("[name=csv]").onclick = () => this.csv();
+      press("state", (k) => { this.params = this.state(k); this.set(); });
+      press("answer", (k) => this.answer(k));
+      press("show", () => this.answer());
+      press("view", (k) => this.view(k));
+      press("play", () => (this.film ? this.pause() : this.play()));
+      press("step", () => this.seek(this.at < 1 ? this.at + 1 / this.last() : 0));
+      press("pin", () => this.pin());
+      press("seed", () => { this.params.seed++; this.set(); });
+      press("reset", () => { this.params = { ...c.params }; this.set(); });
+      press("link", () => this.copy());
+      press("csv", () => this.csv());
       this.$(".values").ontoggle = () => this.table();
-      if (c.phase) this.grip(c.phase);
+      this.panels.forEach((p, k) => {
+        const box = this.boxes[k];
+        if (p.kind === "map") this.grip(p);
+        if (p.kind !== "plot") return;
+        const move = (e) => e.buttons && p.f && this.seek(p.f.share(e.clientX - box.getBoundingClientRect().left));
+        box.onpointerdown = (e) => { if (!e.button && e.target.closest("svg[role]")) { box.setPointerCapture(e.pointerId); move(e); } };
+        box.onpointermove = (e) => { if (box.hasPointerCapture(e.pointerId)) move(e); };
+      });
       this.place();
+    }
+
+    // Brings a panel into view: on a phone in place of the one there, else of the older of two.
+    view(k) {
+      if (!this.open.includes(k)) this.open = [this.front, k].sort((a, b) => a - b);
+      this.front = k;
+      this.draw();
+      if (this.map.stale && this.law && this.law.key === this.lawKey()) this.cells();
+    }
+
+    // Keeps this run to compare others with, or lets it go.
+    pin() {
+      this.pinned = this.pinned ? null : this.run.done && { result: this.run.result, params: this.run.params };
+      this.ghost = this.pinned || null;
+      this.$("[name=pin]").setAttribute("aria-pressed", !!this.pinned);
+      this.note();
+      this.draw();
     }
 
     // An answer, or none, shows the lab; what is right is read off the run (verdict).
@@ -366,40 +166,59 @@ ${rest.length ? `<details class="more"${open ? " open" : ""}><summary>More: ${ht
       if (first) this.said = k;
       this.show();
       this.verdict();
-      if (first && k === undefined) this.$(".controls input").focus({ preventScroll: true });
+      this.begin();
+      if (first) this.$(".controls input").focus({ preventScroll: true }); // the buttons are gone
     }
 
+    // What was answered, judged by the run, in place of what is said of it.
     verdict() {
       const { predict } = this.config, { said, run } = this;
-      if (!predict || said === undefined || !run.done || this.$(".ask").hidden) return;
+      if (this.$(".verdict").hidden || !run.done) return;
       const v = ends(run.result, run.params), right = predict.answers.findIndex((a) => !a.if || holds(a.if, v));
-      this.shadowRoot.querySelectorAll("[name=answer]").forEach((b, k) => {
-        b.setAttribute("aria-pressed", k === said);
-        b.setAttribute("aria-disabled", true);
-        b.toggleAttribute("data-right", k === right);
-      });
-      this.$(".verdict").innerHTML = maths((said === right ? "You were right. " : `No: “${predict.answers[right].say}” is right. `) + say(predict.why, v));
+      this.$(".verdict").innerHTML = coloured((said === right ? "You were right. " : `No: “${predict.answers[right].say}” is right. `) + say(predict.why, v));
+    }
+
+    last() {
+      return this.run.result.times.length - 1;
     }
 
     // The moment that is shown, as a share of the training.
     seek(share) {
-      this.at = clip(share, 0, 1);
-      clearTimeout(this.film);
+      this.pause();
+      this.at = share > 1 - 1e-9 ? 1 : Math.max(share, 0);
       this.draw();
+      this.tell();
+    }
+
+    pause() {
+      clearTimeout(this.film);
+      this.film = 0;
+      const play = this.$("[name=play]");
+      [play.textContent, play.ariaLabel] = ["▶", "Play the training"];
     }
 
     play() {
-      const count = this.run.result.times.length - 1, from = this.at < 1 ? Math.round(this.at * count) : 0;
+      const count = this.last(), from = this.at < 1 ? Math.round(this.at * count) : 0;
       const go = (k) => {
         this.seek(k / count);
-        if (k < count) this.film = setTimeout(() => go(k + 1), clip(3000 / count, 50, 700));
+        if (k >= count) return;
+        this.film = setTimeout(() => go(k + 1), clip(3000 / count, 50, 700));
+        const play = this.$("[name=play]");
+        [play.textContent, play.ariaLabel] = ["❚❚", "Pause"];
       };
       go(from);
     }
 
+    // The first run that a reader sees draws itself, unless the reader wants no motion.
+    begin() {
+      if (this.begun || this.asking || !this.run.done || !this.inView || matchMedia("(prefers-reduced-motion: reduce)").matches) return;
+      this.begun = true;
+      this.play();
+    }
+
     // The ring on the map: dragged, moved by arrows, or called by a click or tap.
     grip({ x, y }) {
-      const pad = this.$(".pad"), ring = this.$(".ring");
+      const pad = this.$(".map .pad"), ring = this.$(".ring");
       const put = (vx, vy) => {
         for (const [A, v] of [[x, vx], [y, vy]]) {
           const s = this.sliders.find((o) => o.name === A.name), top = limit(s, this.params);
@@ -474,7 +293,10 @@ ${rest.length ? `<details class="more"${open ? " open" : ""}><summary>More: ${ht
       states.forEach((_, k) => this.$(`[name=state][value="${k}"]`).setAttribute("aria-pressed", k === on));
       const { predict } = this.config;
       this.$(".lab").classList.toggle("asking", !!this.asking);
-      if (predict) this.$(".ask").hidden = !this.asking && (this.said === undefined || Object.entries({ ...this.config.params, ...predict.set }).some(([name, v]) => v !== p[name]));
+      if (predict) this.$(".ask").hidden = !this.asking;
+      const judged = predict && this.said !== undefined && Object.entries({ ...this.config.params, ...predict.set }).every(([name, v]) => v === p[name]);
+      this.$(".verdict").hidden = !judged;
+      this.$(".says").hidden = judged;
       if (states.length) this.$(".guide").innerHTML = on < 0 ? "" : maths(states[on].says);
       for (const s of this.sliders) {
         const input = this.$(`[name=${s.name}]`), v = this.params[s.name], text = s.names ? s.names[v - s.min] : format(v) + (s.unit || "");
@@ -493,7 +315,12 @@ ${rest.length ? `<details class="more"${open ? " open" : ""}><summary>More: ${ht
         this.width = 0;
         if (this.$(".lab").hidden || this.wide() !== drawn) this.draw();
       });
-      this.resize.observe(this.$(".plots"));
+      this.resize.observe(this.$(".panels"));
+      this.watcher = new IntersectionObserver((all) => {
+        this.inView = all.pop().isIntersecting;
+        this.begin();
+      }, { threshold: 0.6 });
+      this.watcher.observe(this.$(".panels"));
       const theme = () => this.dark();
       this.theme = new MutationObserver(theme);
       this.theme.observe(document.documentElement, { attributeFilter: ["data-theme", "data-mode"] });
@@ -502,8 +329,11 @@ ${rest.length ? `<details class="more"${open ? " open" : ""}><summary>More: ${ht
 
     disconnectedCallback() {
       if (!this.runner) return;
+      this.pause();
       this.runner.close();
+      if (this.mapper) this.mapper.close();
       this.resize.disconnect();
+      this.watcher.disconnect();
       this.theme.disconnect();
     }
 
@@ -515,7 +345,8 @@ ${rest.length ? `<details class="more"${open ? " open" : ""}><summary>More: ${ht
 
     train() {
       const now = performance.now();
-      if (this.run.done && !(now - this.changed < 700)) this.ghost = this.run.result; // what a change begins from
+      if (this.film) this.seek(1);
+      if (this.run.done && !this.pinned && !(now - this.changed < 700)) this.ghost = { result: this.run.result, params: this.run.params }; // what a change begins from
       this.changed = now;
       const young = !this.run.done && now - this.run.from < 150;
       this.fillMap();
@@ -546,19 +377,19 @@ ${rest.length ? `<details class="more"${open ? " open" : ""}><summary>More: ${ht
       const key = JSON.stringify(params, (k, v) => (free.includes(k) ? 0 : v));
       if (key === this.map.key) return;
       this.map = { ...this.map, key, id: this.map.id + 1, params: { ...params }, probes: [], found: [], stale: true };
-      this.runner.call("stop", "cells");
+      this.mapper.call("stop", "cells");
       clearTimeout(this.mapTimer);
       const known = this.law && this.law.key === this.lawKey();
       this.mapTimer = setTimeout(() => (known ? this.cells() : this.fill(probesOf(w, this.map.params))), this.law ? 300 : 0);
     }
 
     fill(cells) {
-      this.runner.call("start", { kind: "cells", id: this.map.id, model: this.getAttribute("model"), params: this.map.params, cells });
+      this.mapper.call("start", { kind: "cells", id: this.map.id, model: this.getAttribute("model"), params: this.map.params, cells });
     }
 
     cells() {
       const { map, config: { phase } } = this;
-      if (!phase) return;
+      if (!phase || this.$(".map").hidden) return; // nobody looks
       const { x, y } = phase, s = this.sliders.find((o) => o.name === y.name), line = (v) => this.law.at(y.name, { ...map.params, [x.name]: v });
       Object.assign(map, cellsOf(phase, line, s.min, limit(s, map.params)), { stale: false });
       this.fill(map.cells.map((c) => c.set));
@@ -571,7 +402,7 @@ ${rest.length ? `<details class="more"${open ? " open" : ""}><summary>More: ${ht
       if (m.id !== map.id) return;
       if (!map.stale) {
         map.found[m.at] = m.result;
-        this.seen = this.seen || requestAnimationFrame(() => { this.seen = 0; this.drawMap(); });
+        this.frame = this.frame || requestAnimationFrame(() => { this.frame = 0; this.drawMap(); });
       } else if (map.probes.push(m.result) === w.on.length + 1) {
         this.law = { key: this.lawKey(), at: lawOf(w, map.probes) };
         this.show();
@@ -598,73 +429,113 @@ ${rest.length ? `<details class="more"${open ? " open" : ""}><summary>More: ${ht
       }
       this.run.ms = m.ms;
       this.$(".lab").setAttribute("aria-busy", "false");
-      this.$(".bar .note").textContent = `Seed ${this.params.seed}; trained in your browser in ${format(Math.round(m.ms))} ms.${this.ghost ? " Pale: the run before." : ""}`;
+      this.note();
       this.table();
       this.verdict();
       if (this.queued) {
         this.next();
         return;
       }
+      this.begin();
       clearTimeout(this.speech);
-      this.speech = setTimeout(() => (this.$(".says").innerHTML = maths(this.sentence())), this.spoken ? 400 : 0);
+      this.speech = setTimeout(() => this.tell(), this.spoken ? 400 : 0);
       this.spoken = true;
+    }
+
+    // What was trained, and what the pale run is: its settings where they differ.
+    note() {
+      const { ghost, run: { params: p, ms } } = this, other = ghost && this.sliders.filter((s) => ghost.params[s.name] !== p[s.name])
+        .map((s) => `${s.label} = ${s.names ? s.names[ghost.params[s.name] - s.min] : format(ghost.params[s.name])}`);
+      if (ghost && ghost.params.seed !== p.seed) other.push("seed " + ghost.params.seed);
+      const pale = ghost ? ` Pale: ${this.pinned ? "the pinned run" : "the run before"}${other.length ? ", " + other.join(", ") : ""}.` : "";
+      this.$(".bar .note").textContent = `Seed ${p.seed}; trained in your browser in ${format(Math.round(ms))} ms.${pale}`;
     }
 
     sentence() {
       return say(this.config.sentence, ends(this.run.result, this.run.params));
     }
 
-    // The width of each picture, read once a size.
+    // Of the moment that is shown, or of the end of the run. A film is not read aloud.
+    tell() {
+      const { scrub } = this.config, says = this.$(".says");
+      says.ariaLive = this.film ? "off" : "polite";
+      says.innerHTML = coloured(scrub && this.at < 1 ? this.moment() : this.sentence());
+    }
+
+    moment() {
+      return say(this.config.scrub.sentence, ends(this.run.result, this.run.params, this.now()));
+    }
+
+    now() {
+      return Math.round(this.at * this.last());
+    }
+
+    // The width of a panel, read once a size: two stand side by side where there is room.
     wide() {
-      return (this.width = this.width || Math.max(240, Math.floor(this.boxes[0].clientWidth)));
+      if (!this.width) {
+        const panels = this.$(".panels"), all = panels.clientWidth;
+        this.two = all >= 560 && this.panels.length > 1;
+        panels.classList.toggle("two", this.two);
+        this.width = Math.max(240, Math.floor(this.two ? (all - 24) / 2 : all));
+      }
+      return this.width;
     }
 
     draw() {
-      if (!this.run.result || this.$(".lab").hidden) return;
-      const width = this.wide(), { plots, scrub } = this.config, { result } = this.run, { times } = result, ranges = plots.map((p) => range(p, result));
-      const now = Math.round(this.at * (times.length - 1));
-      this.frames = plots.map((p, k) => {
-        const box = this.boxes[k], all = ranges.filter((_, i) => i === k || (p.group && plots[i].group === p.group));
-        const span = [Math.min(...all.map((r) => r[0])), Math.max(...all.map((r) => r[1]))];
-        const { f, svg } = drawPlot(p, result, this.ghost, span, width, "clip" + k, scrub && this.at < 1 ? now : undefined);
-        box.innerHTML = svg;
-        return f;
+      const { result } = this.run;
+      if (!result || this.$(".lab").hidden) return;
+      const width = this.wide(), high = tall(width), now = this.now(), { plots } = this.config, ranges = plots.map((p) => range(p, result));
+      const seen = (k) => (this.two ? this.open.includes(k) : this.front === k);
+      this.panels.forEach((p, k) => {
+        const box = this.boxes[k];
+        box.hidden = !seen(k);
+        this.$(`[name=view][value="${k}"]`).setAttribute("aria-pressed", seen(k));
+        if (box.hidden || p.kind === "map") return;
+        let legend, svg;
+        if (p.kind === "plot") {
+          const all = ranges.filter((_, i) => i === p.of || (p.group && plots[i].group === p.group));
+          const span = [Math.min(...all.map((r) => r[0])), Math.max(...all.map((r) => r[1]))];
+          ({ f: p.f, legend, svg } = drawPlot(p, result, this.ghost && this.ghost.result, span, width, high, "clip" + p.of, now));
+        } else [legend, svg] = this.drawInside(p, now, width, high);
+        box.querySelector("ul").innerHTML = legend;
+        box.querySelector(".pad > div").innerHTML = svg;
       });
-      if (scrub) this.drawInside(scrub, now, width);
+      this.drawTime(now);
       this.drawMap(width);
       if (!this.landed) window.FeatureLab.land(this);
       this.landed = true;
     }
 
-    drawInside({ show, curves, sentence, title }, now, width) {
-      const { result } = this.run, range = this.$("[name=time]"), notes = [];
-      const height = tall(width) + ({ disc: 30, map: 80 }[show] || 0);
+    drawInside({ show, curves, title }, now, width, height) {
+      const { result } = this.run, notes = [];
       const svg = INSIDE[show](curves, (key) => result.curves[key], width, height)(now, notes);
       const swatch = (c) => `<li>${mark(`<rect y="3" width="22" height="8" fill="var(--${c.color})"/>`)}${html(c.label)}</li>`;
       const shown = curves.filter((c, k) => show !== "disc" && c.color && curves.findIndex((o) => o.label === c.label) === k);
-      this.$(".inside ul").innerHTML = shown.map(swatch).join("") + notes.map((n) => `<li>${n}</li>`).join("");
-      const told = say(sentence, ends(result, this.run.params || this.params, now));
-      this.$(".inside div div").innerHTML = `<svg width="${width}" height="${height}" role="img" aria-label="${html(title + ": " + told)}">${svg}</svg>`;
-      this.$(".inside .note").innerHTML = maths(told);
-      range.max = result.times.length - 1;
-      range.value = now;
-      range.setAttribute("aria-valuetext", told);
-      const [{ x }] = this.config.plots;
-      this.$(".time output").textContent = x && x.label !== "step" ? (x.sign || "n") + " = " + format(result.curves[x.key][now]) : "step " + format(result.times[now]);
+      return [shown.map(swatch).join("") + notes.map((n) => `<li>${n}</li>`).join(""), picture(title + ": " + this.moment(), width, height, svg)];
+    }
+
+    drawTime(now) {
+      const time = this.$("[name=time]"), [{ x }] = this.config.plots, { times, curves } = this.run.result;
+      time.max = this.last();
+      time.value = now;
+      const text = x && x.label !== "step" ? (x.sign || "n") + " = " + format(curves[x.key][now]) : "step " + format(times[now]);
+      this.$(".time output").textContent = text;
+      time.setAttribute("aria-valuetext", this.config.scrub ? this.moment() : text);
     }
 
     drawMap(width = this.wide()) {
       const { map, params: p, config: { phase, switch: w } } = this, ring = this.$(".ring");
-      if (!ring || this.$(".lab").hidden) return;
-      this.$(".pad").style.minHeight = tall(width) + "px";
+      const box = ring && ring.closest(".panel"), high = tall(width);
+      if (!ring || box.hidden || this.$(".lab").hidden) return;
+      this.$(".map .pad").style.minHeight = high + "px";
       if (!map.axes) return;
       const { x, y } = map.axes, boundary = (v) => this.law.at(y.name, { ...p, [x.name]: v });
-      const { f, svg, legend } = drawPhase(phase, map, this.speaks() && boundary, w.label, width);
+      const { f, svg, legend } = drawPhase(phase, map, this.speaks() && boundary, w.label, width, high);
       map.f = f;
       const at = [clip(p[x.name], x.min, x.max), clip(p[y.name], y.min, y.max)];
       const off = [x, y].filter((A, k) => Math.abs(p[A.name] / at[k] - 1) > 1e-9).map((A) => `${A.label} = ${format(p[A.name])}`);
       this.$(".map ul").innerHTML = legend + `<li>${mark('<circle cx="11" cy="7" r="5" fill="var(--back)" stroke="var(--ink)" stroke-width="2.5"/>')}you${off.length ? `, off the map: ${html(off.join(", "))}` : ": drag the ring"}</li>`;
-      this.$(".pad > div").innerHTML = svg;
+      this.$(".map .pad > div").innerHTML = svg;
       ring.style.cssText = `left: ${f.x(at[0]).toFixed(1)}px; top: ${f.y(at[1]).toFixed(1)}px`;
       ring.classList.toggle("off", off.length > 0);
       const state = { valuemin: x.min, valuemax: x.max, valuenow: at[0], valuetext: [x, y].map((A) => `${A.label} = ${format(p[A.name])}`).join(", ") };
