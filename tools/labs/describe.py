@@ -1,6 +1,7 @@
 """What a lab can say: the fields of its configuration, and what each model takes and records."""
 
 import argparse
+import functools
 import sys
 import textwrap
 from collections.abc import Iterator
@@ -72,11 +73,15 @@ def drawn(name: str, spec: dict[str, Any]) -> str:
     return f"{name} ({' '.join(spec['shape'])}) {spec['law']}{df}{anew}"
 
 
+@functools.cache
+def every_lab() -> dict[str, dict[str, Any]]:
+    """The labs of the book, read once a command."""
+    return {lab: configs.load(lab) for lab in configs.names()}
+
+
 def described(name: str, model: Model) -> Iterator[str]:
     """A model: what it is, its parameters with their sliders, its sizes, draws and records."""
-    labs = {
-        lab: config for lab in configs.names() if (config := configs.load(lab))["model"] == name
-    }
+    labs = {lab: config for lab, config in every_lab().items() if config["model"] == name}
     about = sys.modules[model.measure[0].__module__].__doc__ or ""
     yield wrapped(f"\n{name}", about.partition("\n\n")[0].replace("\n", " "), 2).lstrip(" ")
     yield wrapped("  labs", ", ".join(labs) or "none yet", 4)

@@ -10,7 +10,7 @@
   // Words wear the colours of what they name: learning, or harm.
   const coloured = (text) => maths(text).replace(/\b(?:(signals?)|(noise|errors?|loss(?:es)?|memory|memories))\b/gi, (word, learned) => `<span class="${learned ? "learning" : "harm"}">${word}</span>`);
 
-  const tall = (width) => clip(Math.round(width * 0.6), 180, 220);
+  const tall = (width) => clip(Math.round(width * 0.57), 176, 210);
 
   // The top of a slider is a number, or "2*d^0.5" of another parameter.
   function limit({ max }, params) {

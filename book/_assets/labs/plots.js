@@ -122,7 +122,7 @@
     if (past) svg += `<path class="now" d="M${f.x(all[now]).toFixed(1)} ${f.box.top}v${f.box.height}"/>`;
     const items = plot.curves.map((c, k) => {
       const l = drawn[k], end = l.length === 1 && c.line !== "theory" ? l[0][now] : undefined;
-      return l.length ? { text: c.label, end, swatch: `<svg width="26" height="8" aria-hidden="true"><path d="M0 4H26" ${stroke(c)} stroke-width="2.4"/></svg>` } : null;
+      return l.length ? { text: c.label, end, swatch: `<svg width="22" height="8" aria-hidden="true"><path d="M0 4H22" ${stroke(c)} stroke-width="2.4"/></svg>` } : null;
     }).filter((c) => c && !(Number.isNaN(c.end)));
     const legend = items.map((c) => `<li>${c.swatch}${html(c.text)}${c.end === undefined ? "" : ` <b>${format(c.end)}</b>`}</li>`).join("");
     const told = items.filter((c) => c.end !== undefined).map((c) => `${c.text} ${past ? "is" : "ends"} at ${format(c.end)}`).join(", ");
