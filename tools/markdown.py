@@ -173,6 +173,8 @@ def reference(page: Page, node: nodes.reference) -> str:
         title = inlines(page, title) if title else ""
         same = title.lower() == words.lower()
         return (f"*{title}*" if same else f"{words} (*{title}*)") if title else words
+    if place.startswith("?"):  # a state of the lab, which the website has
+        return linked(words, page.site and f"{page.site}/{page.name}.html{place}")
     if not node.get("internal"):
         return linked(words, place)
     name = place.partition("#")[0].removesuffix(".html")

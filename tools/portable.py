@@ -19,7 +19,7 @@ from tools.files import ToolError, write_atomic
 
 PLACE = Path("_build/portable")
 ADDRESS = re.compile(r'(?m)^SOURCE = os\.environ\.get\("FLTUTILS_SOURCE", ".*"\)$')
-OWN_LINK = re.compile(r"\[([^\]]*)\]\(https://[\w-]+\.github\.io/[^)\s]+\.html(?:#[^)\s]+)?\)")
+OWN_LINK = re.compile(r"\[([^\]]*)\]\(https://[\w-]+\.github\.io/[^)\s]+\.html[^)\s]*\)")
 HIDDEN = {
     "hide-input": ("source_hidden",),
     "hide-output": ("outputs_hidden",),

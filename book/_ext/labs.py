@@ -5,6 +5,8 @@
     perhaps its caption
     ```
 
+A link of the same page, [a larger step](lab:kappa=0.6,steps=800), sets it so.
+
 Reads book/labs/<name>.json and writes <feature-lab> around the figure that torch drew with the
 same defaults. The page loads loader.js (1 KB); the rest comes when the lab is near.
 """
@@ -17,6 +19,7 @@ from typing import Any, ClassVar
 from docutils import nodes
 from docutils.parsers.rst import directives
 from sphinx.application import Sphinx
+from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
 from tools import address
@@ -30,6 +33,7 @@ IN_A_NOTEBOOK = (
     "> **Live lab: {}** On {} its sliders retrain the network in the page. Here in the notebook,"
     " change `seed` or a number in a cell and run what stands below it; *Play* says what to try."
 )
+LOGGER = logging.getLogger(__name__)
 SOURCE = f"{address.repository(ROOT) or 'fltutils'} {address.reference(ROOT)}"  # on each download
 
 
@@ -75,7 +79,26 @@ class LabDirective(SphinxDirective):
         told = config["title"] + "." * (config["title"][-1] not in "?!")
         place = address.site(ROOT) and f"{address.site(ROOT)}/{self.env.docname}.html"
         portable = IN_A_NOTEBOOK.format(told, linked("the book’s website", place))
-        return [nodes.compound("", *parts, portable=portable)]  # it can have a label
+        return [nodes.compound("", *parts, portable=portable, lab=name)]  # it can have a label
+
+
+def set_links(app: Sphinx, doctree: nodes.document) -> None:
+    """Links that set the lab of their page: an address that its element reads."""
+    links = [n for n in doctree.findall(nodes.reference) if n.get("refuri", "").startswith("lab:")]
+    labs = [n["lab"] for n in doctree.findall(nodes.compound) if "lab" in n]
+    for link in links:
+        try:
+            if len(labs) != 1:
+                raise ToolError(f"a page with {len(labs)} labs, and a link that sets one")
+            config = configs.load(labs[0])
+            given = configs.setting(config, link["refuri"].removeprefix("lab:"))
+        except ToolError as error:
+            LOGGER.warning("%s: %s", link["refuri"], error, location=link)
+            continue
+        state = ",".join(f"{name}:{value:g}" for name, value in given.items())
+        link["refuri"] = f"?{labs[0]}={state}#{labs[0]}"
+        link["classes"].append("set-lab")
+        link["reftitle"] = f"Set the lab so: {config['title']}"
 
 
 def strip(app: Sphinx, error: Exception | None) -> None:
@@ -89,5 +112,6 @@ def setup(app: Sphinx) -> dict[str, Any]:
     """Register the directive and the loader."""
     app.add_directive("lab", LabDirective)
     app.add_js_file("labs/loader.js", defer="defer")
+    app.connect("doctree-read", set_links)
     app.connect("build-finished", strip)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

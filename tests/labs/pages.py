@@ -14,16 +14,24 @@ HTML = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>t</t
 <meta name="viewport" content="width=device-width"><script src="labs/loader.js" defer></script>
 </head><body>{before}<feature-lab id="{id}" model="{model}" source="abc v1">
 <script type="application/json">{config}</script><figure id="still">a still figure</figure>
-</feature-lab><p>after</p></body></html>"""
+</feature-lab>{after}</body></html>"""
 
 
 def write(
-    folder: Path, page: str, id: str, config: dict[str, Any], head: str = "", before: str = ""
+    folder: Path,
+    page: str,
+    id: str,
+    config: dict[str, Any],
+    head: str = "",
+    before: str = "",
+    after: str = "<p>after</p>",
 ) -> None:
     """A page with one lab."""
     text = json.dumps(config).replace("</", "<\\/")
     (folder / f"{page}.html").write_text(
-        HTML.format(id=id, model=config["model"], config=text, head=head, before=before)
+        HTML.format(
+            id=id, model=config["model"], config=text, head=head, before=before, after=after
+        )
     )
 
 
@@ -41,5 +49,8 @@ def lay_out(folder: Path) -> None:
     write(folder, "link", "benign_overfitting", LABS["benign_overfitting"], header, above)
     size = 'xmlns="http://www.w3.org/2000/svg" width="380" height="500"'
     (folder / "late.svg").write_text(f"<svg {size}/>")
+    link = '<a class="set-lab" href="?benign_overfitting=n:20,mu:30#benign_overfitting">as here</a>'
+    below = f'<div style="height:3000px"></div>{link}<div style="height:3000px"></div>'
+    write(folder, "set", "benign_overfitting", LABS["benign_overfitting"], after=below)
     policy = "<meta http-equiv='Content-Security-Policy' content=\"worker-src 'none'\">"
     write(folder, "policy", "policy", LABS["decomposition"], head=policy)

@@ -138,6 +138,19 @@ def test_describe_prints_the_fields_or_refuses_a_model(capsys: pytest.CaptureFix
         describe.main(["nope"])
 
 
+def test_a_setting_of_a_page_is_one_of_the_sliders() -> None:
+    config = configs.load("benign_overfitting")
+    assert list(configs.setting(config, "mu=200,d=1e5")) == ["d", "mu"]  # mu goes up to 2 d^0.5
+    for text, message in (
+        ("nu=1", "no slider 'nu'; there are n, mu, d,"),
+        ("n=many", "'n=many': write n=number"),
+        ("n=1000", "n = 1000: its slider goes from 10 to 100"),
+        ("d=1e4,mu=300", "mu = 300: its slider goes from 1 to 200"),
+    ):
+        with pytest.raises(ToolError, match=message):
+            configs.setting(config, text)
+
+
 def test_an_unknown_lab_is_refused() -> None:
     with pytest.raises(
         ToolError, match=r"labs/nothing.json: no such lab; there are adam_vs_gd, ben"

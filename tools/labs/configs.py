@@ -11,6 +11,7 @@ from typing import Any
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
 from tools import readers
+from tools.files import ToolError
 
 from .models import MODELS, Model
 from .replay import replay
@@ -19,12 +20,12 @@ FOLDER = Path(__file__).parents[2] / "book" / "labs"
 PICTURES = FOLDER.parent / "_generated" / "assets" / "labs"
 VALUE = re.compile(r"\{(\w+)(?::%)?\}")  # these two as in engine.js
 COMPARED = re.compile(
-    r"(?:not )?([a-z]\w*) (?:[<>]=?|=) (?:[\d.]+|Infinity|(?:[\d.]+\*)?([a-z]\w*))"
+    r"(?:not )?([a-z]\w*) (?:[<>]=?|=) (?:-?[\d.]+|Infinity|(?:[\d.]+\*)?([a-z]\w*))"
 )
 SCHEMA: dict[str, Any] = readers.read_json(Path(__file__).with_name("lab.schema.json"))
 LIMIT = re.compile(r"([\d.]+)\*(\w+)\^([\d.]+)")  # as in lab.js and in the schema
 # Of each kind of picture, numbers and vectors.
-SHOWN = {"bars": "vv", "samples": "nnv", "disc": "vv", "map": "nv", "grid": "v"}
+SHOWN = {"bars": "vv", "pairs": "vv", "samples": "nnv", "disc": "vv", "map": "nv", "grid": "v"}
 
 
 def load(name: str) -> dict[str, Any]:
@@ -44,6 +45,25 @@ def pictures(name: str, config: dict[str, Any]) -> dict[str, str]:
     if picture := config.get("picture"):
         return {theme: f"{picture}-{theme}.png" for theme in ("light", "dark")}
     return {"light": f"labs/{name}.png", "dark": f"labs/{name}.dark.png"}
+
+
+def setting(config: dict[str, Any], text: str) -> dict[str, float]:
+    """Values of sliders, written n=20,mu=5; those that bound others come first."""
+    sliders, given = {s["name"]: s for s in config["sliders"]}, dict[str, float]()
+    for part in filter(None, text.split(",")):
+        name, _, value = part.partition("=")
+        if name not in sliders:
+            raise ToolError(f"no slider {name!r}; there are {', '.join(sliders)}")
+        try:
+            given[name] = float(value)
+        except ValueError:
+            raise ToolError(f"{part!r}: write {name}=number") from None
+    for name, value in given.items():
+        low, high = sliders[name]["min"], limit(sliders[name], config["params"] | given)
+        if not low <= value <= high:
+            raise ToolError(f"{name} = {value:g}: its slider goes from {low:g} to {high:g}")
+    order = sorted(given, key=lambda name: isinstance(sliders[name]["max"], str))
+    return {name: given[name] for name in order}
 
 
 def names() -> list[str]:

@@ -1,20 +1,27 @@
-// What the network sees and what it becomes, at record k: bars of all entries on one scale, fresh
-// samples with their two parts, neurons in the disc of two cosines, or a matrix as a map.
+// What the network sees and what it becomes, at record k: bars of all entries on one scale, or of two
+// vectors side by side, fresh samples with their two parts, neurons in the disc of two cosines, or a
+// matrix as a map.
 "use strict";
 (function (lab) {
   const { html, clip, columns } = lab;
+  const kept = ({ key, where }, at) => at(key).map((v) => v.filter((_, i) => !where || at(where[0])[0][i] === where[1]));
   const INSIDE = {
-    bars(curves, at, width, height) {
-      const kept = ({ key, where }) => at(key).map((v) => v.filter((_, i) => !where || at(where[0])[0][i] === where[1]));
-      const all = curves.map(kept), seen = all.flat(2).filter(Number.isFinite);
-      return (k) => columns(curves.flatMap((c, i) => all[i][k].map((v) => [[0, v, c.color]])), [Math.min(...seen, 0), Math.max(...seen, 1e-9)], width, height, all[0][k].length);
+    bars(curves, at, width, height, names) {
+      const all = curves.map((c) => kept(c, at)), seen = all.flat(2).filter(Number.isFinite), span = [Math.min(...seen, 0), Math.max(...seen, 1e-9)];
+      return (k) => columns(curves.map((c, i) => all[i][k].map((v) => [[0, v, c.color]])), span, width, height, names);
+    },
+    // Two vectors, entry beside entry.
+    pairs(curves, at, width, height, names) {
+      const all = curves.map((c) => kept(c, at)), seen = all.flat(2).filter(Number.isFinite), span = [Math.min(...seen, 0), Math.max(...seen, 1e-9)];
+      return (k) => columns(all[0][k].map((_, i) => curves.map((c, j) => [[0, all[j][k][i], c.color]])), span, width, height, names);
     },
     samples([plus, minus, noise], at, width, height) {
       return (k, notes) => {
-        const parts = [1, -1].flatMap((y) => at(noise.key)[k].map((z) => [at((y > 0 ? plus : minus).key)[k], y * z]));
+        const groups = [1, -1].map((y) => at(noise.key)[k].map((z) => [at((y > 0 ? plus : minus).key)[k], y * z])), parts = groups.flat();
         const ends = parts.flatMap(([s, z]) => [0, s, s + z]).filter(Number.isFinite), wrong = parts.filter(([s, z]) => s + z <= 0).length;
         notes.push(`${wrong} of ${parts.length} misread (below 0)`);
-        return columns(parts.map(([s, z]) => [[0, s, plus.color], [s, s + z, noise.color, 1]]), [Math.min(...ends), Math.max(...ends, 1e-9)], width, height, parts.length / 2);
+        const draw = ([s, z]) => [[0, s, plus.color], [s, s + z, noise.color, 1]];
+        return columns(groups.map((g) => g.map(draw)), [Math.min(...ends), Math.max(...ends, 1e-9)], width, height, ["class +1", "class −1"]);
       };
     },
     disc([a, b], at, width, height) {

@@ -73,7 +73,7 @@
       if (this.shadowRoot) return;
       this.config = JSON.parse(this.querySelector('script[type="application/json"]').textContent);
       this.sliders = this.config.sliders;
-      const linked = this.linked(), { predict, plots, scrub, phase, switch: law } = this.config;
+      const linked = this.linked(location.search), { predict, plots, scrub, phase, switch: law } = this.config;
       this.at = 1;
       this.panels = [...(scrub ? [{ kind: "inside", ...scrub }] : []), ...plots.map((p, of) => ({ kind: "plot", of, ...p })), ...(phase ? [{ kind: "map", ...phase }] : [])];
       this.open = [0, 1]; // the panels in view where there is room for two
@@ -88,6 +88,20 @@
       this.dark();
       this.watch();
       this.train();
+      document.addEventListener("click", (e) => this.follow(e));
+    }
+
+    // A link of the page that sets the lab so: no new page, and Back leads back to the text.
+    follow(e) {
+      const link = e.target.closest && e.target.closest("a.set-lab");
+      if (!link || e.ctrlKey || e.metaKey || !this.isConnected) return;
+      e.preventDefault();
+      this.asking = false;
+      this.params = { ...this.config.params, ...this.linked(link.search) };
+      this.set();
+      location.hash = "";
+      location.hash = this.id;
+      this.$(".controls input").focus({ preventScroll: true });
     }
 
     build() {
@@ -96,7 +110,7 @@
       const rest = this.sliders.slice(3), open = rest.some((x) => this.params[x.name] !== c.params[x.name]);
       const ring = ({ x, y }) => `<span class="ring" tabindex="0" role="slider" aria-label="Ring on the map: left and right change ${html(x.label)}, up and down ${html(y.label)}" hidden></span>`;
       const panel = (p) => `<div class="panel ${p.kind}"><h3>${html(p.title)}</h3><ul></ul><div class="pad"><div></div>${p.kind === "map" ? ring(p) : ""}</div></div>`;
-      root.innerHTML = `<link rel="stylesheet" href="${window.FeatureLab.file("lab.css")}"><section class="lab" aria-label="${html(c.title)}" hidden><h2>${html(c.title)}</h2>
+      root.innerHTML = `<link rel="stylesheet" href="${window.FeatureLab.file("lab.css")}"><section class="lab" aria-label="${html(c.title)}" hidden><h2>${html(c.title)} <a href="${html(c.explained || "#why-it-is-true")}">why?</a></h2>
 ${predict ? `<div class="ask"><p id="ask">${maths(predict.ask)}</p><div class="bar" role="group" aria-labelledby="ask">${predict.answers.map((a, k) => `<button name="answer" value="${k}">${html(a.say)}</button>`).join("")}<button name="show">Show me</button></div></div>` : ""}
 ${c.states ? `<div class="bar states" role="group" aria-label="States to start from">${c.states.map((x, k) => `<button name="state" value="${k}">${html(x.label)}</button>`).join("")}</div>` : ""}
 <div class="bar views" role="group" aria-label="Pictures">${this.panels.map((p, k) => `<button name="view" value="${k}">${html(p.tab)}</button>`).join("")}</div>
@@ -303,7 +317,7 @@ ${rest.length ? `<details class="more"${open ? " open" : ""}><summary>More: ${ht
         const A = axis(s, this.params), marks = this.marks(s), labels = marks.map((m) => m[1]).join(", ");
         input.parentNode.querySelectorAll("i").forEach((i) => i.remove());
         for (const [v] of marks) input.insertAdjacentHTML("afterend", `<i style="--at: ${(A.position(v) / A.count).toFixed(4)}"></i>`);
-        input.parentNode.querySelector("small").textContent = labels && "▾ " + labels;
+        input.parentNode.querySelector("small").textContent = labels && (s.marks ? "▾ " : "▾ switch ") + labels;
         input.parentNode.querySelector("output").textContent = text;
         input.setAttribute("aria-valuetext", text + (labels && `; ${s.marks ? "marked" : "predicted switch"}: ${labels}`));
       }
@@ -506,9 +520,9 @@ ${rest.length ? `<details class="more"${open ? " open" : ""}><summary>More: ${ht
       this.landed = true;
     }
 
-    drawInside({ show, curves, title }, now, width, height) {
+    drawInside({ show, curves, title, names }, now, width, height) {
       const { result } = this.run, notes = [];
-      const svg = INSIDE[show](curves, (key) => result.curves[key], width, height)(now, notes);
+      const svg = INSIDE[show](curves, (key) => result.curves[key], width, height, names)(now, notes);
       const swatch = (c) => `<li>${mark(`<rect y="3" width="22" height="8" fill="var(--${c.color})"/>`)}${html(c.label)}</li>`;
       const shown = curves.filter((c, k) => show !== "disc" && c.color && curves.findIndex((o) => o.label === c.label) === k);
       return [shown.map(swatch).join("") + notes.map((n) => `<li>${n}</li>`).join(""), picture(title + ": " + this.moment(), width, height, svg)];
@@ -581,8 +595,8 @@ ${rest.length ? `<details class="more"${open ? " open" : ""}><summary>More: ${ht
       return location.href.replace(/[?#].*$/, "") + (state ? `?${this.id}=${state}` : "") + `#${this.id}`;
     }
 
-    linked() {
-      const out = {}, all = { ...this.config.params }, text = new URLSearchParams(location.search).get(this.id) || "";
+    linked(search) {
+      const out = {}, all = { ...this.config.params }, text = new URLSearchParams(search).get(this.id) || "";
       for (const part of text.split(",")) {
         const [k, v] = part.split(":"), value = Number(v);
         if (!v || !Number.isFinite(value)) continue;

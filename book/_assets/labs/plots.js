@@ -130,14 +130,23 @@
     return { f, legend, svg: picture(plot.title + (told ? ": " + told : ""), width, height, svg) };
   }
 
-  // Columns, each of pieces [from, to, color, thin]; a gap after the first group.
-  function columns(all, [lo, hi], width, height, first) {
-    const f = frame(width, height, { lo: 0, hi: 1, bare: true }, { lo: Math.min(lo, 0), hi }), step = f.box.width / (all.length + 1);
-    const bars = all.map((pieces, i) => pieces.filter(([from, to]) => Number.isFinite(to - from)).map(([from, to, color, thin]) => {
-      const x = f.box.left + step * (i + (i >= first)), w = Math.max(step * (thin ? 0.3 : 0.8), 1), top = f.y(Math.max(from, to)), h = Math.abs(f.y(from) - f.y(to));
-      return `<rect x="${(x + (step - w) / 2).toFixed(1)}" y="${top.toFixed(1)}" width="${w.toFixed(1)}" height="${h.toFixed(1)}" fill="var(--${color})"${thin ? "" : ' opacity=".7"'}/>`;
-    }).join(""));
-    return f.svg + bars.join("") + `<path d="M${f.box.left} ${f.y(0).toFixed(1)}h${f.box.width}" stroke="var(--ink)"/>`;
+  // Groups of columns, a name below each; a column is pieces [from, to, color, thin].
+  function columns(groups, [lo, hi], width, height, names = []) {
+    const f = frame(width, height, { lo: 0, hi: 1, bare: true }, { lo: Math.min(lo, 0), hi });
+    const gap = 0.6, step = f.box.width / (groups.flat().length + gap * (groups.length - 1));
+    let x = f.box.left, svg = f.svg;
+    groups.forEach((group, k) => {
+      if (names[k]) svg += `<text x="${(x + (step * group.length) / 2).toFixed(1)}" y="${height - 20}" text-anchor="middle">${html(names[k])}</text>`;
+      for (const pieces of group) {
+        for (const [from, to, color, thin] of pieces.filter((p) => Number.isFinite(p[1] - p[0]))) {
+          const w = Math.max(step * (thin ? 0.3 : 0.8), 1), top = f.y(Math.max(from, to)), h = Math.abs(f.y(from) - f.y(to));
+          svg += `<rect x="${(x + (step - w) / 2).toFixed(1)}" y="${top.toFixed(1)}" width="${w.toFixed(1)}" height="${h.toFixed(1)}" fill="var(--${color})"${thin ? "" : ' opacity=".7"'}/>`;
+        }
+        x += step;
+      }
+      x += gap * step;
+    });
+    return svg + `<path d="M${f.box.left} ${f.y(0).toFixed(1)}h${f.box.width}" stroke="var(--ink)"/>`;
   }
 
   Object.assign(lab, { html, clip, picture, frame, columns, range, drawPlot });
