@@ -95,7 +95,7 @@ def set_links(app: Sphinx, doctree: nodes.document) -> None:
         except ToolError as error:
             LOGGER.warning("%s: %s", link["refuri"], error, location=link)
             continue
-        state = ",".join(f"{name}:{value:g}" for name, value in given.items())
+        state = ",".join(f"{name}:{value:g}" for name, value in given.items()).replace("+", "")
         link["refuri"] = f"?{labs[0]}={state}#{labs[0]}"
         link["classes"].append("set-lab")
         link["reftitle"] = f"Set the lab so: {config['title']}"

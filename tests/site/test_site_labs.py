@@ -35,6 +35,23 @@ def test_a_chapter_asks_before_it_shows(visit: Visit, address: Address, name: st
     assert not faults
 
 
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_each_link_sets_the_lab_as_it_says(visit: Visit, address: Address, name: str) -> None:
+    page, faults = visit(address("file", name))
+    if not page.locator("a.set-lab").count():
+        pytest.skip("no link")
+    page.locator("feature-lab").scroll_into_view_if_needed()
+    page.wait_for_function(READY)
+    for link in page.locator("a.set-lab").all():
+        given = link.get_attribute("href").partition("=")[2].partition("#")[0].split(",")
+        link.evaluate("a => a.click()")
+        params = page.evaluate("document.querySelector('feature-lab').params")
+        assert {k: params[k] for k in (g.partition(":")[0] for g in given)} == {
+            k: float(v) for k, _, v in (g.partition(":") for g in given)
+        }
+    assert not faults
+
+
 def test_the_front_page_trains(visit: Visit, address: Address) -> None:
     """Three sliders and a map; the first picture is neither lazy nor lost without scripts."""
     page, faults = visit(address("http", "index"))

@@ -51,11 +51,11 @@ def setting(config: dict[str, Any], text: str) -> dict[str, float]:
     """Values of sliders, written n=20,mu=5; those that bound others come first."""
     sliders, given = {s["name"]: s for s in config["sliders"]}, dict[str, float]()
     for part in filter(None, text.split(",")):
-        name, _, value = part.partition("=")
+        name, _, number = part.partition("=")
         if name not in sliders:
             raise ToolError(f"no slider {name!r}; there are {', '.join(sliders)}")
         try:
-            given[name] = float(value)
+            given[name] = float(number)
         except ValueError:
             raise ToolError(f"{part!r}: write {name}=number") from None
     for name, value in given.items():
