@@ -20,7 +20,7 @@ from typing import Any
 
 import pytest
 
-from tests.labs.compare import apart
+from tests.labs.compare import ASSETS, apart
 from tests.labs.pages import LABS
 from tools.labs.models import MODELS
 from tools.labs.replay import replay
@@ -28,8 +28,12 @@ from tools.labs.replay import replay
 sync_api = pytest.importorskip("playwright.sync_api")
 DATA = "(lab => { const d = lab.data(); return {...d, result: JSON.stringify(d.result, (k, v) =>" \
     " typeof v === 'number' && !Number.isFinite(v) ? String(v) : v)}; })"  # fmt: skip
+LOADER = (ASSETS / "loader.js").read_text(encoding="utf-8")
 SKIP = """l => { if (!l.asking) return false;
     l.answer(); l.params = {...l.config.params}; l.set(); return true; }"""
+PARTS = [  # what the loader asks for before the model
+    f"{name}.js" for name in re.findall(r'"(\w+)"', re.findall(r"\[([^]]*), lab\.getA", LOADER)[0])
+]
 PLOTTED = """l => { const plot = l.$(".plot:not([hidden]) svg[role=img]");
     plot.scrollIntoView({ block: "center", behavior: "instant" });
     return plot.getBoundingClientRect().toJSON(); }"""
@@ -371,6 +375,11 @@ def test_a_prediction_by_keyboard_is_judged_by_the_records(page: Any, site: Path
     assert focus == "n"
     assert page.locator("feature-lab .panels").is_visible()
     assert not page.locator("feature-lab .says").is_visible()
+    page.get_by_role("slider", name="Time of training").press("ArrowLeft")
+    assert page.locator("feature-lab .says").is_visible()  # what is true at this moment
+    assert not verdict.is_visible()
+    page.get_by_role("slider", name="Time of training").press("ArrowRight")
+    assert verdict.is_visible()
     press(page, "n", "ArrowRight")  # another run: the verdict was on the one before
     assert not verdict.is_visible()
     assert page.locator("feature-lab .says").is_visible()
@@ -466,6 +475,10 @@ def test_a_link_of_the_page_sets_the_lab_and_back_leads_back(page: Any, site: Pa
     page.go_back()
     page.wait_for_function(f"{top} < -1000")
     assert settled(page)["params"]["n"] == 20
+    page.get_by_text("as here").click()  # and again, from a page that is at its lab's address
+    page.wait_for_function(f"Math.abs({top}) < 100")
+    page.go_back()
+    page.wait_for_function(f"{top} < -1000")
 
 
 def test_a_pinned_run_stays_and_says_what_it_is(page: Any, site: Path) -> None:
@@ -597,7 +610,7 @@ def test_without_scripts_the_figure_stays(browser: Any, site: Path) -> None:
     context.close()
 
 
-@pytest.mark.parametrize("lost", ["engine.js", "lab.js", "signal_noise.js", "loader.js"])
+@pytest.mark.parametrize("lost", ["loader.js", *PARTS, "signal_noise.js"])
 def test_if_a_script_is_lost_the_figure_stays(page: Any, address: str, lost: str) -> None:
     page.route(f"**/{lost}", lambda route: route.abort())
     page.goto(f"{address}/decomposition.html")
@@ -743,10 +756,10 @@ def test_no_legend_stands_on_a_curve(page: Any, site: Path) -> None:
 
 @pytest.mark.parametrize("model", MODELS)
 def test_the_scripts_of_a_page_are_small(site: Path, model: str) -> None:
-    names = ["loader.js", "engine.js", "lab.js", f"{model}.js"]
+    names = ["loader.js", *PARTS, f"{model}.js"]
     sizes = {n: len(gzip.compress((site / "labs" / n).read_bytes(), mtime=0)) for n in names}
     assert sizes["loader.js"] < 1200
-    assert sum(sizes.values()) < 20 * 1024
+    assert sum(sizes.values()) < 24 * 1024
 
 
 # --- Firefox, over WebDriver BiDi: Debian's package needs no other driver -----------------------

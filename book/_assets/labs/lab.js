@@ -99,8 +99,8 @@
       this.asking = false;
       this.params = { ...this.config.params, ...this.linked(link.search) };
       this.set();
-      location.hash = "";
-      location.hash = this.id;
+      history.pushState(null, "", "#" + this.id);
+      this.scrollIntoView({ behavior: "instant" });
       this.$(".controls input").focus({ preventScroll: true });
     }
 
@@ -161,6 +161,11 @@ ${rest.length ? `<details class="more"${open ? " open" : ""}><summary>More: ${ht
       if (!this.open.includes(k)) this.open = [this.front, k].sort((a, b) => a - b);
       this.front = k;
       this.draw();
+      this.chart();
+    }
+
+    // The map is trained when somebody looks.
+    chart() {
       if (this.map.stale && this.law && this.law.key === this.lawKey()) this.cells();
     }
 
@@ -187,7 +192,7 @@ ${rest.length ? `<details class="more"${open ? " open" : ""}><summary>More: ${ht
     // What was answered, judged by the run, in place of what is said of it.
     verdict() {
       const { predict } = this.config, { said, run } = this;
-      if (this.$(".verdict").hidden || !run.done) return;
+      if (!this.judged() || !run.done) return;
       const v = ends(run.result, run.params), right = predict.answers.findIndex((a) => !a.if || holds(a.if, v));
       this.$(".verdict").innerHTML = coloured((said === right ? "You were right. " : `No: “${predict.answers[right].say}” is right. `) + say(predict.why, v));
     }
@@ -197,11 +202,15 @@ ${rest.length ? `<details class="more"${open ? " open" : ""}><summary>More: ${ht
     }
 
     // The moment that is shown, as a share of the training.
-    seek(share) {
-      this.pause();
+    move(share) {
       this.at = share > 1 - 1e-9 ? 1 : Math.max(share, 0);
       this.draw();
       this.tell();
+    }
+
+    seek(share) {
+      this.pause();
+      this.move(share);
     }
 
     pause() {
@@ -214,12 +223,14 @@ ${rest.length ? `<details class="more"${open ? " open" : ""}><summary>More: ${ht
     play() {
       const count = this.last(), from = this.at < 1 ? Math.round(this.at * count) : 0;
       const go = (k) => {
-        this.seek(k / count);
-        if (k >= count) return;
-        this.film = setTimeout(() => go(k + 1), clip(3000 / count, 50, 700));
-        const play = this.$("[name=play]");
-        [play.textContent, play.ariaLabel] = ["❚❚", "Pause"];
+        if (k >= count) this.seek(1);
+        else {
+          this.film = setTimeout(() => go(k + 1), clip(3000 / count, 50, 700));
+          this.move(k / count);
+        }
       };
+      const play = this.$("[name=play]");
+      [play.textContent, play.ariaLabel] = ["❚❚", "Pause"];
       go(from);
     }
 
@@ -308,9 +319,7 @@ ${rest.length ? `<details class="more"${open ? " open" : ""}><summary>More: ${ht
       const { predict } = this.config;
       this.$(".lab").classList.toggle("asking", !!this.asking);
       if (predict) this.$(".ask").hidden = !this.asking;
-      const judged = predict && this.said !== undefined && Object.entries({ ...this.config.params, ...predict.set }).every(([name, v]) => v === p[name]);
-      this.$(".verdict").hidden = !judged;
-      this.$(".says").hidden = judged;
+      this.choose();
       if (states.length) this.$(".guide").innerHTML = on < 0 ? "" : maths(states[on].says);
       for (const s of this.sliders) {
         const input = this.$(`[name=${s.name}]`), v = this.params[s.name], text = s.names ? s.names[v - s.min] : format(v) + (s.unit || "");
@@ -323,11 +332,26 @@ ${rest.length ? `<details class="more"${open ? " open" : ""}><summary>More: ${ht
       }
     }
 
+    // Whether the run is the one that was asked about, and an answer was given.
+    judged() {
+      const { predict, params } = this.config;
+      return predict && this.said !== undefined && Object.entries({ ...params, ...predict.set }).every(([name, v]) => v === this.params[name]);
+    }
+
+    // The verdict, or what is said: at a moment that the reader holds, what is true then.
+    choose() {
+      const judged = this.judged() && (this.at === 1 || !!this.film);
+      this.$(".verdict").hidden = !judged;
+      this.$(".says").hidden = judged;
+    }
+
     watch() {
       this.resize = new ResizeObserver(() => {
         const drawn = this.width;
         this.width = 0;
-        if (this.$(".lab").hidden || this.wide() !== drawn) this.draw();
+        if (!this.$(".lab").hidden && this.wide() === drawn) return;
+        this.draw();
+        this.chart();
       });
       this.resize.observe(this.$(".panels"));
       this.watcher = new IntersectionObserver((all) => {
@@ -458,7 +482,9 @@ ${rest.length ? `<details class="more"${open ? " open" : ""}><summary>More: ${ht
 
     // What was trained, and what the pale run is: its settings where they differ.
     note() {
-      const { ghost, run: { params: p, ms } } = this, other = ghost && this.sliders.filter((s) => ghost.params[s.name] !== p[s.name])
+      const { ghost, run: { done, params: p, ms } } = this;
+      if (!done) return;
+      const other = ghost && this.sliders.filter((s) => ghost.params[s.name] !== p[s.name])
         .map((s) => `${s.label} = ${s.names ? s.names[ghost.params[s.name] - s.min] : format(ghost.params[s.name])}`);
       if (ghost && ghost.params.seed !== p.seed) other.push("seed " + ghost.params.seed);
       const pale = ghost ? ` Pale: ${this.pinned ? "the pinned run" : "the run before"}${other.length ? ", " + other.join(", ") : ""}.` : "";
@@ -472,6 +498,7 @@ ${rest.length ? `<details class="more"${open ? " open" : ""}><summary>More: ${ht
     // Of the moment that is shown, or of the end of the run. A film is not read aloud.
     tell() {
       const { scrub } = this.config, says = this.$(".says");
+      this.choose();
       says.ariaLive = this.film ? "off" : "polite";
       says.innerHTML = coloured(scrub && this.at < 1 ? this.moment() : this.sentence());
     }

@@ -1,8 +1,7 @@
 // The map of runs over two parameters, and the law that draws its boundary.
 "use strict";
 (function (lab) {
-  const { html, clip, frame, picture } = lab;
-  const { format } = window.FeatureLabEngine ? FeatureLabEngine() : {};
+  const { html, clip, format, frame, picture } = lab;
 
   // What a switch looks at is a product of powers of the parameters that it is on: a run of no steps
   // and one more for each of them give the law of its logarithm, and with it where it is zero.

@@ -149,5 +149,5 @@
     return svg + `<path d="M${f.box.left} ${f.y(0).toFixed(1)}h${f.box.width}" stroke="var(--ink)"/>`;
   }
 
-  Object.assign(lab, { html, clip, picture, frame, columns, range, drawPlot });
+  Object.assign(lab, { html, clip, format, picture, frame, columns, range, drawPlot });
 })(window.FeatureLab);
