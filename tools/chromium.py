@@ -10,6 +10,10 @@ from pathlib import Path
 from tools.files import ToolError
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+]  # a GPU that is not there need not be imitated
 MAC = Path("/Applications/Google Chrome.app/Contents/MacOS/Google Chrome")
 
 

@@ -25,7 +25,7 @@ from sphinx.util.docutils import SphinxDirective
 from tools import address
 from tools.files import ToolError
 from tools.labs import configs
-from tools.labs.build import bare
+from tools.labs.build import ship
 from tools.markdown import linked
 
 ROOT = configs.FOLDER.parents[1]
@@ -104,8 +104,7 @@ def set_links(app: Sphinx, doctree: nodes.document) -> None:
 def strip(app: Sphinx, error: Exception | None) -> None:
     """The site's copies of the scripts carry no comments."""
     if error is None:
-        for path in (Path(app.outdir) / "_static" / "labs").glob("*.js"):
-            path.write_text(bare(path.read_text(encoding="utf-8")), encoding="utf-8")
+        ship(Path(app.outdir) / "_static" / "labs")
 
 
 def setup(app: Sphinx) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import pytest
 
 from tests.labs.compare import ASSETS
 from tests.labs.pages import lay_out
-from tools.chromium import existing
+from tools.chromium import FLAGS, existing
 from tools.node import binary
 
 HERE = Path(__file__).parent
@@ -49,7 +49,7 @@ def node() -> Callable[..., list[Any]]:
 @pytest.fixture(scope="session")
 def browser(playwright: Any) -> Iterator[Any]:
     """A headless Chromium."""
-    b = playwright.chromium.launch(executable_path=existing(), args=["--no-sandbox"])
+    b = playwright.chromium.launch(executable_path=existing(), args=FLAGS)
     yield b
     b.close()
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.labs.compare import ASSETS, FOLDER
 from tools.labs import configs
-from tools.labs.build import bare
+from tools.labs.build import ship
 
 LABS = {name: configs.load(name) for name in configs.names()}
 HTML = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>t</title>{head}
@@ -39,8 +39,7 @@ def lay_out(folder: Path) -> None:
     """The scripts as the site ships them, one page a lab, and some in special surroundings."""
     for scripts in (ASSETS, FOLDER):
         shutil.copytree(scripts, folder / "labs", dirs_exist_ok=True)
-    for path in (folder / "labs").glob("*.js"):
-        path.write_text(bare(path.read_text()))
+    ship(folder / "labs")
     for name, config in LABS.items():
         write(folder, name, name, config)
     write(folder, "far", "far", LABS["decomposition"], before='<div style="height:5000px"></div>')

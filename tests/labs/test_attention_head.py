@@ -102,6 +102,7 @@ def test_each_record_of_the_head_is_the_packages(params: Params) -> None:
         "on_signal": S[..., 0].mean((1, 2)),
         "to_signal": (S[..., 0].mean(2) > 0.5).double().mean(1),
         "map": S[:, 0].flatten(1),
+        "looks": S[:, 0].mean(1),
         "first": S[:, 0, :, 0].mean(1),
         "first_noise": S[:, 0].mean(1)[:, 1:].amax(1),
         "on_noise": S.mean(2)[..., 1:].amax(2).mean(1),

@@ -86,6 +86,28 @@ def test_a_run_is_the_chapters(chapter: dict[str, Any], params: Params) -> None:
         p = chapter["move"](p, chapter["velocity"](p, true), params["rate"])
 
 
+def test_the_mean_over_prompts_is_what_many_prompts_give(chapter: dict[str, Any]) -> None:
+    """At the last record, on 2000 prompts of a length where prompts matter."""
+    params = RUNS[0] | {"L": 20}
+    run = replay(MODEL, params, records=1)
+    env, true = run["env"], true_neurons(params["nu"])
+    p = Neurons(env["a"][None], env["w"][None], env["b"][None])
+    turn = params["angle"] * np.pi / 180
+    beta = torch.tensor([np.cos(turn), np.sin(turn)])
+    x = torch.from_numpy(np.random.default_rng(1).standard_normal((2000, int(params["L"]), 8)))
+    S, C = chapter["covariance"](p, p), chapter["covariance"](true, p)[0]
+    h, y = lab_features(p, x), lab_features(true, x) @ beta
+    told = (h * y[..., None]).mean(1) @ S[0].inverse()
+    errors = 1 - 2 * told @ (C.T @ beta) + ((told @ S[0]) * told).sum(1)
+    assert run["curves"]["left"][-1] < 0.9 * run["curves"]["expected"][-1]
+    assert run["curves"]["expected"][-1] == pytest.approx(float(errors.mean()), rel=0.1)
+
+
+def lab_features(p: Neurons, x: Tensor) -> Tensor:
+    """Both features of every example, (prompts, L, 2)."""
+    return torch.cos(x @ p.w[0].T + p.b[0]) @ p.a[0] / p.a.shape[1]
+
+
 def test_the_true_features_have_variance_one() -> None:
     x = torch.from_numpy(np.random.default_rng(0).standard_normal((200000, 8)))
     w, A = lab.truth(torch.tensor(1.7, dtype=torch.float64))

@@ -105,6 +105,8 @@ def test_each_record_is_the_packages(params: Params, monkeypatch: pytest.MonkeyP
         return (params["alpha"] * torch.stack(rows)).sqrt().flatten()[None]
 
     record: dict[str, Callable[[train.State], torch.Tensor]] = {
+        "y": lambda s: s.data.y,
+        "answers": lambda s: s.f,
         "loss": measure.train_loss,
         "train_error": measure.train_error,
         "error_plus": lambda s: measure.error(fresh(s, 1.0)),

@@ -32,6 +32,8 @@ def trained(params: Params, monkeypatch: pytest.MonkeyPatch) -> dict[str, dict[s
     data, E = coordinates(MODEL, params), draws(MODEL, params)["E"]
     eta = params["kappa"] * params["n"] * params["m"] / (2 * params["d"])
     record = {
+        "y": lambda s: s.data.y,
+        "answers": lambda s: s.f,
         "Z": lambda s: lab.answers(signal_noise.products(s), s.data.y)[0],
         "M": lambda s: lab.answers(signal_noise.products(s), s.data.y)[1],
         "memory": lambda s: measure.own(measure.rho(s), s.data.y).square().mean((1, 2)),
@@ -53,6 +55,7 @@ def test_each_record_is_the_packages(params: Params, monkeypatch: pytest.MonkeyP
     run = replay(MODEL, params, records=int(params["steps"]))["curves"]
     flips, gd = found["flips"], found["gd"]
     same = {
+        "y": flips["y"], "answers": flips["answers"],
         "signal_flips": flips["Z"].sqrt().mean(1), "signal_gd": gd["Z"].sqrt().mean(1),
         "Z": flips["Z"], "from_signal": flips["Z"].mean(1), "from_memory": flips["M"].mean(1),
         "M": flips["M"], "memory": flips["memory"], "memory_gd": gd["memory"],

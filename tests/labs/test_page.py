@@ -20,7 +20,7 @@ from typing import Any
 
 import pytest
 
-from tests.labs.compare import ASSETS, apart
+from tests.labs.compare import apart
 from tests.labs.pages import LABS
 from tools.labs.models import MODELS
 from tools.labs.replay import replay
@@ -28,12 +28,8 @@ from tools.labs.replay import replay
 sync_api = pytest.importorskip("playwright.sync_api")
 DATA = "(lab => { const d = lab.data(); return {...d, result: JSON.stringify(d.result, (k, v) =>" \
     " typeof v === 'number' && !Number.isFinite(v) ? String(v) : v)}; })"  # fmt: skip
-LOADER = (ASSETS / "loader.js").read_text(encoding="utf-8")
 SKIP = """l => { if (!l.asking) return false;
     l.answer(); l.params = {...l.config.params}; l.set(); return true; }"""
-PARTS = [  # what the loader asks for before the model
-    f"{name}.js" for name in re.findall(r'"(\w+)"', re.findall(r"\[([^]]*), lab\.getA", LOADER)[0])
-]
 PLOTTED = """l => { const plot = l.$(".plot:not([hidden]) svg[role=img]");
     plot.scrollIntoView({ block: "center", behavior: "instant" });
     return plot.getBoundingClientRect().toJSON(); }"""
@@ -359,7 +355,10 @@ def test_a_guided_state_is_one_click_and_the_run_before_stays(page: Any, site: P
 def test_a_prediction_by_keyboard_is_judged_by_the_records(page: Any, site: Path) -> None:
     page.goto(f"file://{site}/benign_overfitting.html")
     page.wait_for_function("document.querySelector('feature-lab').run?.done")
-    assert not page.locator("feature-lab .panels").is_visible()  # the picture would tell
+    shown = page.locator("feature-lab .panel:not([hidden])")
+    assert shown.locator("h3").all_inner_texts() == ["Training samples"]  # others would tell
+    bars = shown.locator("rect:not([stroke]):not([fill='var(--soft)']):not(li rect)")
+    assert max(float(bar.get_attribute("width")) for bar in bars.all()) < 1  # before training
     question = LABS["benign_overfitting"]["predict"]
     answers = page.get_by_role("group", name=question["ask"]).get_by_role("button")
     assert answers.all_inner_texts() == [*(a["say"] for a in question["answers"]), "Show me"]
@@ -373,7 +372,7 @@ def test_a_prediction_by_keyboard_is_judged_by_the_records(page: Any, site: Path
     sync_api.expect(verdict).to_contain_text("No: “almost never” is right. It errs on less than")
     focus = page.eval_on_selector("feature-lab", "l => l.shadowRoot.activeElement.name")
     assert focus == "n"
-    assert page.locator("feature-lab .panels").is_visible()
+    assert shown.count() == 2
     assert not page.locator("feature-lab .says").is_visible()
     page.get_by_role("slider", name="Time of training").press("ArrowLeft")
     assert page.locator("feature-lab .says").is_visible()  # what is true at this moment
@@ -385,7 +384,7 @@ def test_a_prediction_by_keyboard_is_judged_by_the_records(page: Any, site: Path
     assert page.locator("feature-lab .says").is_visible()
     page.goto(f"file://{site}/benign_overfitting.html?benign_overfitting=n:20")
     page.wait_for_function("document.querySelector('feature-lab').run?.done")
-    assert page.locator("feature-lab .panels").is_visible()  # a link shows, it does not ask
+    assert page.locator("feature-lab .plot").first.is_visible()  # a link shows, it does not ask
     assert not page.locator("feature-lab .ask").is_visible()
 
 
@@ -510,6 +509,7 @@ def test_the_scrubber_shows_the_records_of_its_moment(page: Any, site: Path, nam
     data = settled(page)
     times, curves = data["result"]["times"], data["result"]["curves"]
     scrub = LABS[name]["scrub"]
+    page.get_by_role("button", name=scrub["tab"], exact=True).click()
     slider = page.get_by_role("slider", name="Time of training")
     assert page.locator("feature-lab path.now").count() == 0  # at the end nothing is marked
     slider.focus()
@@ -531,7 +531,8 @@ def test_the_scrubber_shows_the_records_of_its_moment(page: Any, site: Path, nam
         sizes = shown.locator("circle").evaluate_all(
             "all => all.map(c => [c.getAttribute('cx'), c.getAttribute('cy')].map(Number))"
         )
-        (cx, cy), *dots = sizes  # fmt: skip
+        (cx, cy), *dots = sizes
+        dots = dots[len(curves["x1"][0]) if "among" in scrub else 0 :]
         r = float(shown.locator("circle").first.get_attribute("r"))
         points = zip(curves[across][k], curves[up][k], strict=True)
         for (x, y), (first, second) in zip(dots, points, strict=True):
@@ -559,6 +560,42 @@ def test_the_scrubber_shows_the_records_of_its_moment(page: Any, site: Path, nam
     assert f"{wrong} of 20 misread" in page.locator("feature-lab .inside ul").inner_text()
     assert tall[1] / tall[0] == pytest.approx(abs(fresh[0] / plus), abs=0.05)
     assert scrub["title"] in page.locator("feature-lab .inside").inner_text()
+
+
+@pytest.mark.parametrize("name", ["virtual_covariance", "sparse_coding", "label_noise"])
+def test_the_data_are_the_samples_and_the_bars_their_answers(
+    page: Any, site: Path, name: str
+) -> None:
+    """A cell is hollow below zero; a bar goes to the side of the answer at this moment."""
+    page.goto(f"file://{site}/{name}.html")
+    data = settled(page)
+    curves, config = data["result"]["curves"], LABS[name]["data"]
+    page.get_by_role("slider", name="Time of training").press("Home")
+    page.get_by_role("slider", name="Time of training").press("ArrowRight")
+    shown = page.locator("feature-lab .data svg[role=img]")
+    assert config["title"] + ": " + config["alt"] == shown.get_attribute("aria-label")
+    flipped = curves.get("flipped", [[0] * config["rows"]])[0]
+    wrong = [i for i, turned in enumerate(flipped) if turned]
+    right = [i for i, turned in enumerate(flipped) if not turned]
+    rows = sorted([*wrong[:2], *right][: config["rows"]])
+    signs = {1.0: "+1", -1.0: "−1"}
+    labels = shown.locator("text").all_text_contents()[2:]
+    assert [label.removesuffix(" ⇄") for label in labels] == [
+        signs[curves["y"][0][i] * (1 - 2 * flipped[i])] for i in rows
+    ]
+    assert ["⇄" in label for label in labels] == [flipped[i] > 0 for i in rows]
+    bars = shown.locator("rect:not([stroke])").evaluate_all(
+        "all => all.map(r => [r.getAttribute('x'), r.getAttribute('fill')])"
+    )
+    for i, (zero, bar) in zip(rows, zip(bars[::2], bars[1::2], strict=True), strict=True):
+        answer = curves["answers"][1][i]
+        assert (float(bar[0]) < float(zero[0])) == (answer < 0)
+        assert bar[1] == ("var(--a)" if answer * curves["y"][0][i] > 0 else "var(--b)")
+    if "seen" in curves:
+        fills = shown.locator("rect[stroke]").evaluate_all(
+            "all => all.map(r => Number(r.getAttribute('fill-opacity')))"
+        )
+        assert [fill > 0 for fill in fills] == [v > 0 for v in curves["seen"][0]]
 
 
 def matches_the_map(shown: Any, params: dict[str, float], records: list[Any], k: int) -> None:
@@ -610,7 +647,7 @@ def test_without_scripts_the_figure_stays(browser: Any, site: Path) -> None:
     context.close()
 
 
-@pytest.mark.parametrize("lost", ["loader.js", *PARTS, "signal_noise.js"])
+@pytest.mark.parametrize("lost", ["loader.js", "lab.js", "signal_noise.js"])
 def test_if_a_script_is_lost_the_figure_stays(page: Any, address: str, lost: str) -> None:
     page.route(f"**/{lost}", lambda route: route.abort())
     page.goto(f"{address}/decomposition.html")
@@ -734,7 +771,7 @@ def test_each_picture_is_one_press_away(page: Any, site: Path, width: int) -> No
     views = page.get_by_role("group", name="Pictures").get_by_role("button")
     seen = "b => b.filter(x => x.ariaPressed === 'true').map(x => x.textContent)"
     titles = page.locator("feature-lab .panel:not([hidden]) h3")
-    assert views.evaluate_all(seen) == (["Margins", "Signal"] if width > 600 else ["Signal"])
+    assert views.evaluate_all(seen) == (["Data", "Signal"] if width > 600 else ["Signal"])
     for tab, both in (("Error", ["Signal", "Error"]), ("Margins", ["Margins", "Error"])):
         page.get_by_role("button", name=tab, exact=True).click()
         assert views.evaluate_all(seen) == (both if width > 600 else [tab])
@@ -756,7 +793,7 @@ def test_no_legend_stands_on_a_curve(page: Any, site: Path) -> None:
 
 @pytest.mark.parametrize("model", MODELS)
 def test_the_scripts_of_a_page_are_small(site: Path, model: str) -> None:
-    names = ["loader.js", *PARTS, f"{model}.js"]
+    names = ["loader.js", "lab.js", f"{model}.js"]
     sizes = {n: len(gzip.compress((site / "labs" / n).read_bytes(), mtime=0)) for n in names}
     assert sizes["loader.js"] < 1200
     assert sum(sizes.values()) < 24 * 1024

@@ -75,11 +75,13 @@ def turned(params: Params) -> SignalNoise:
         W0[i, : 1 + n] = raw["V"].reshape(1 + n, 2 * m)[:, i]
         W0[i, 1 + n : 1 + n + i], W0[i, 1 + n + i] = raw["B"][i, :i], raw["chi_w"][i]
     y = np.where(raw["U"] > 0.5, 1.0, -1.0)
+    flipped = np.argsort(raw["F"])[: math.floor(p["flip"] * n + 0.5)]
+    y_obs = np.where(np.isin(np.arange(n), flipped), -y, y)
     tie = (p["n"] / p["d"]) ** 0.5 if p["tied"] and p["q"] < 2 else 1.0
     W0 *= p["sigma0"] * tie / p["d"] ** 0.5
     return signal_noise.given(
         p["mu"] * Q[None, 0], p["sigma"] * xi[None] @ Q, y[None], (W0 @ Q).reshape(1, 2, m, size),
-        y_obs=np.where(raw["F"] < p["flip"], -y, y)[None], sigma=p["sigma"],
+        y_obs=y_obs[None], sigma=p["sigma"],
     )  # fmt: skip
 
 
@@ -174,6 +176,8 @@ def by_package(params: Params, monkeypatch: pytest.MonkeyPatch) -> dict[str, lis
         "gamma_max": lambda s: measure.gamma(s).amax((1, 2)),
         "rho": of_own_class,
         "rho_max": lambda s: of_own_class(s).amax(1),
+        "y": lambda s: s.data.y,
+        "answers": lambda s: s.f,
         "flipped": lambda s: flipped[None].double(),
         "flips": lambda _: flipped.sum()[None].double(),
         "fit_flipped": lambda s: (batch.y_obs * s.f > 0)[:, flipped].double().mean(1),
@@ -397,7 +401,7 @@ def test_each_giant_step_and_record_is_the_packages(
         exact = 1e-4 if t == 0 else 1e-6  # mirrored neurons: the lab lifts zero pivots by 1e-8
         assert apart(net.W[:, :3], env["M"]) < 1e-9, t
         assert apart(gram, env["S"]) < exact, t
-    assert set(run["curves"]) == set(cosines(net, params))
+    assert set(run["curves"]) == {*cosines(net, params), "x1", "x2", "y"}
 
 
 @pytest.mark.parametrize("params", GIANT)

@@ -25,6 +25,7 @@ from playwright.sync_api import (
 )
 
 from tests.site import tiny_book as tiny
+from tools.chromium import FLAGS
 from tools.site import build
 
 Scheme = Literal["light", "dark"]
@@ -102,7 +103,7 @@ def chromium() -> str:
 @pytest.fixture(scope="session")
 def browser(playwright: Playwright, chromium: str) -> Iterator[Browser]:
     """A headless browser without a network."""
-    started = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+    started = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
     yield started
     started.close()
 

@@ -24,13 +24,13 @@ def test_a_chapter_asks_before_it_shows(visit: Visit, address: Address, name: st
     page.wait_for_function(READY)
     bottom = lab.evaluate("l => l.getBoundingClientRect().bottom + scrollY")
     assert bottom < 1.6 * 800
-    assert not lab.locator(".panels").is_visible()
+    assert not lab.locator(".plot:not([hidden]), .map:not([hidden])").count()
     assert not page.locator("#pst-back-to-top").is_visible()
     why = lab.locator("h2 a").get_attribute("href")
     assert why.startswith("#")
     assert page.locator(f"[id='{why[1:]}']").count() == 1
     lab.get_by_role("button").first.click()
-    assert lab.locator(".panels").is_visible()
+    assert lab.locator(".plot").first.is_visible()
     assert lab.locator(".verdict").inner_text().startswith(("You were right.", "No: "))
     assert not faults
 

@@ -113,6 +113,7 @@ def look(
         "on_noise": S.mean(1)[:, 1:].amax(1).mean(),
         "to_signal": (own > 0.5).to(own.dtype).mean(),
         "map": 1 * S[0].flatten(),
+        "looks": S[0].mean(0),
         "first": S[0, :, 0].mean(),
         "first_noise": S[0].mean(0)[1:].amax(),
         "signal_value": values[:, 0].mean(),

@@ -29,6 +29,7 @@ PIECE = re.compile(  # of JavaScript; a regular expression stands after a sign
 )
 LETS = re.compile(r"(?m)^let .*;(?:\nlet .*;)+$")  # neighbours, which one word can declare
 NAMED = re.compile(r"\b([abist])_(\d+)\b")
+PARTS = ("engine", "plots", "inside", "map", "lab")  # each uses those before
 ALGEBRA = Path(__file__).with_name("algebra.js")
 FIXTURES = ROOT / "tests" / "labs" / "fixtures"
 
@@ -55,6 +56,17 @@ def algebra(kernels: str) -> str:
     """The functions of algebra.js that kernels name."""
     functions = re.findall(r"(?ms)^(rt\.\w+)( = .*?^};\n)", ALGEBRA.read_text(encoding="utf-8"))
     return "".join(bare(name + body) for name, body in functions if f"{name}(" in kernels)
+
+
+def ship(folder: Path) -> None:
+    """Of the scripts in a folder what a page loads: bare, and those of every lab in one file."""
+    parts = [folder / f"{name}.js" for name in PARTS]
+    whole = "".join(path.read_text(encoding="utf-8") for path in parts)
+    for path in parts:
+        path.unlink()
+    parts[-1].write_text(whole, encoding="utf-8")
+    for path in folder.glob("*.js"):
+        path.write_text(bare(path.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 def bare(script: str) -> str:

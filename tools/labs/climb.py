@@ -118,6 +118,9 @@ def look(
     flipped, errors = (y_obs != y).to(y.dtype), measure.train_error(s)
     errs = lab.fresh_errors(s, E, 1)
     return {
+        "y": 1 * y,
+        "answers": 1 * f[0],
+        "flipped": 1 * flipped,
         "train_error": 1 * errors[0],
         "test_error": 1 * errs[0],
         "test_error_sgd": 1 * errs[1],

@@ -142,10 +142,19 @@ def check(name: str, config: dict[str, Any]) -> None:
             len(predict["answers"])
         ]:
             raise readers.fault(path, 0, "predict: every answer but the last needs its condition")
+    if data := config.get("data"):
+        label, cells = data.get("label", {}), data.get("cells", [])
+        for part in (*cells, *data.get("bars", [])):
+            known("data", [part[field] for field in ("key", "of") if field in part], curves)
+        known("data", [label[part] for part in ("key", "flipped") if part in label], curves)
+        given = [data["rows"], *(g.get(part) for g in cells for part in ("count", "noise", "size"))]
+        known("data", [value for value in given if isinstance(value, str)], params)
     if scrub := config.get("scrub"):
-        for curve in scrub["curves"]:
+        for curve in scrub.get("curves", []):
             known("scrub", [curve["key"], *curve.get("where", [])[:1]], curves)
         known("scrub", words(path, scrub["sentence"]), numbers | {"step"})
+        known("scrub", scrub.get("among", []), curves)
+    if scrub and "show" in scrub:
         drawn = [curves[curve["key"]][0] for curve in scrub["curves"]]
         kinds = "".join("v" if isinstance(value, list) else "n" for value in drawn)
         if kinds != SHOWN[scrub["show"]]:

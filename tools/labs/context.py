@@ -7,6 +7,7 @@ import torch
 
 Tensor = torch.Tensor
 D, GRID = 8, 24
+SHOWN = 5  # examples that the page draws
 
 
 def axis(j: int) -> Tensor:
@@ -85,10 +86,15 @@ def learn(
 
 
 def look(
-    a: Tensor, w: Tensor, b: Tensor, T: Tensor, A: Tensor, X: Tensor, waited: Tensor,
-    angle: Tensor, m: Tensor, L: Tensor,
+    a: Tensor, w: Tensor, b: Tensor, T: Tensor, A: Tensor, X: Tensor, X_other: Tensor,
+    waited: Tensor, angle: Tensor, m: Tensor, L: Tensor,
 ) -> dict[str, Tensor]:  # fmt: skip
-    """What is known, and what a prompt of a new task makes of it."""
+    """What is known, and what a prompt of a new task makes of it.
+
+    Given the features, the readout from L examples is the one from endless ones plus noise of
+    covariance Sigma/L, Sigma that of h y: prompts cost tr(G Sigma)/L more in the mean. Sigma is
+    taken on examples of its own.
+    """
     S, C = covariances(a, w, b, T, A, m)
     G = inverse(S)
     known = torch.diagonal(C @ G @ C.t())
@@ -96,6 +102,10 @@ def look(
     beta = torch.stack([torch.cos(turn), torch.sin(turn)])
     y = torch.cos(X @ T.t()) @ (A @ beta)
     h = torch.cos(X @ w.t() + b) @ a / m
+    answers = torch.cos(X_other @ T.t()) @ (A @ beta)
+    hy = (torch.cos(X_other @ w.t() + b) @ a / m) * answers[:, None]
+    off = hy - hy.mean(0)
+    left = 1 - (beta * (C @ G @ C.t() @ beta)).sum()
     told = G @ (h.t() @ y / L)
     t = (torch.arange(GRID, dtype=torch.float64) - (GRID - 1) / 2)[:, None] / 4
     line = t * (axis(0) + axis(2)) + (0 * t + 1) * axis(1)
@@ -107,7 +117,10 @@ def look(
         "least": known.amin(0),
         "steps_near_one": 1 * waited,
         "error": (beta * beta).sum() - 2 * (beta * (C @ told)).sum() + (told * (S @ told)).sum(),
-        "left": 1 - (beta * (C @ G @ C.t() @ beta)).sum(),
+        "left": left,
+        "expected": left + ((off @ G) * off).sum(1).mean() / L,
+        "seen": X[:SHOWN].flatten(),
+        "y": y[:SHOWN],
         "true": torch.cos(line @ T.t()) @ (A @ beta),
         "said": torch.cos(line @ w.t() + b) @ (a @ told) / m,
     }

@@ -110,10 +110,14 @@ def law(
 
 
 def look(
-    W1: Tensor, W: Tensor, X: Tensor, y: Tensor, length: Tensor, la1: Tensor, lb1: Tensor,
-    la: Tensor, lb: Tensor,
+    W1: Tensor, W: Tensor, B: Tensor, X: Tensor, X2: Tensor, y: Tensor, length: Tensor,
+    length2: Tensor, la1: Tensor, lb1: Tensor, la: Tensor, lb: Tensor,
 ) -> dict[str, Tensor]:  # fmt: skip
-    """Sizes of signal and noise with one modality and with two; per neuron with two."""
+    """Sizes of signal and noise with one modality and with two; per neuron with two.
+
+    `found` is the chance that the softmax gives each image's own caption.
+    """
+    S = similarity(answers(W, X, y, length), answers(B, X2, y, length2))
     b1, b = torch.relu(W1 @ X.t()), torch.relu(W @ X.t())
     signal, noise = rms(length * W[:, 0]), rms(b)
     signal1, noise1 = rms(length * W1[:, 0]), rms(b1)
@@ -132,5 +136,7 @@ def look(
         "big1": torch.maximum(signal1, noise1),
         "a": torch.abs(length * W[:, 0]),
         "b": b.amax(1),
+        "y": 1 * y,
+        "found": 1 - torch.diagonal(pulls(S, y)),
         "leads": (torch.abs(length * W[:, 0]) > b.amax(1)).to(b.dtype).sum(),
     }

@@ -138,6 +138,8 @@ def look(
     push = torch.sqrt(alpha * (awake * awake * mine).sum(2) / mine.sum(2))
     plus, minus = fresh(1.0), fresh(-1.0)
     return {
+        "y": 1 * y,
+        "answers": 1 * f[0],
         "loss": models.logistic(f, y[None])[0],
         "train_error": measure.error(y * f)[0],
         "test_error": measure.error(torch.cat([plus, minus])[None])[0],

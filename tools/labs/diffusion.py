@@ -148,8 +148,17 @@ def classify(
 def look(
     S: Tensor, N: Tensor, CS: Tensor, CN: Tensor, L: Tensor, y: Tensor, j: Tensor, u: Tensor,
     mu: Tensor, x: Tensor, lam: Tensor, n: Tensor, m: Tensor, t: Tensor, loss_c: Tensor,
+    alpha: Tensor, beta: Tensor, E: Tensor,
 ) -> dict[str, Tensor]:  # fmt: skip
-    """What each network knows of signal and noise; the denoiser's ratio beside theory's."""
+    """What each network knows of signal and noise; the denoiser's ratio beside theory's.
+
+    `shown` are the two patches of the first sample, its signal and its noise, each clean and
+    noised, along the two signals and the first noise patches.
+    """
+    at = torch.arange(E.shape[1]).to(E.dtype)
+    signal = (torch.abs(at - (1 - y[0]) / 2) < 0.5).to(E.dtype) * mu
+    noise = (torch.abs(at - 2) < 0.5).to(E.dtype) * torch.sqrt(n)
+    shown = torch.stack([signal, alpha * signal + beta * E[0], noise, alpha * noise + beta * E[1]])
     A, B = products(S, N, L, mu), products(CS, CN, L, mu)
     of = torch.cat([j[:1], j[-1:], y])  # the class of a patch
     own = (of[:, None] * j > 0).to(y.dtype)
@@ -173,6 +182,7 @@ def look(
         "c": 1 * x,
         "strongest": lam * torch.clamp(x / 2, min=1.0),
         "loss_c": 1 * loss_c,
+        "shown": shown.flatten(),
         "d_parts": torch.sqrt(known),
         "c_parts": torch.sqrt(learned),
     }

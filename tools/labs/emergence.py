@@ -14,6 +14,7 @@ import torch
 Tensor = torch.Tensor
 SECOND = 20.0  # eta_2, which sets a length and nothing else
 PI = 3.141592653589793
+SHOWN = 6  # samples that the page draws
 
 
 def patterns(A: Tensor, S: Tensor, V: Tensor, gamma: Tensor) -> Tensor:
@@ -129,7 +130,7 @@ def correct(T: Tensor, y: Tensor, a: Tensor) -> Tensor:
 def look(
     w0: Tensor, w1: Tensor, w2: Tensor, T: Tensor, T0: Tensor, y4: Tensor, a: Tensor, t: Tensor,
     k: Tensor, theory: Tensor, random: Tensor, majority: Tensor, silent: Tensor, A1: Tensor,
-    alpha: Tensor,
+    alpha: Tensor, A4: Tensor, B4: Tensor, S4: Tensor, V4: Tensor, gamma: Tensor,
 ) -> dict[str, Tensor]:  # fmt: skip
     """Cosines with the sum of A and with what its first pattern has beside it; accuracies."""
     w = torch.where(t < 1, w0, torch.where(t < 2, w1, w2))
@@ -139,6 +140,10 @@ def look(
     along = total / torch.sqrt(k) / size
     beside = (front[:, 0] - total / k) / torch.sqrt(1 - 1 / k) / size
     return {
+        "relevant": patterns(A4[:SHOWN], S4[:SHOWN], V4[:SHOWN], gamma).flatten(),
+        "others": (B4[:SHOWN] < 0.5).to(B4.dtype).flatten(),
+        "y": y4[:SHOWN],
+        "answers": (T @ a[0])[:SHOWN],
         "time": t + 1 + 3 * torch.clamp(t - 2, min=0.0),
         "c1": along,
         "c2": beside,

@@ -73,6 +73,8 @@ def look(
     signal, law = torch.sqrt(Z).mean(1), torch.sqrt(Z_law).mean(1)
     loss, errs, rest = measure.train_loss(s), lab.fresh_errors(s, E, 2), torch.log((1 - p) / p)
     return {
+        "y": 1 * y,
+        "answers": 1 * s.f[0],
         "signal_flips": 1 * signal[0],
         "signal_gd": 1 * signal[1],
         "law_flips": 1 * law[0],

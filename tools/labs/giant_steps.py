@@ -76,8 +76,8 @@ def next_batch(
 
 
 def cosines(
-    M: Tensor, S: Tensor, X1: Tensor, d: Tensor, linear1: Tensor, linear2: Tensor, square1: Tensor,
-    square2: Tensor, cross: Tensor,
+    M: Tensor, S: Tensor, X1: Tensor, dots: Tensor, d: Tensor, linear1: Tensor, linear2: Tensor,
+    square1: Tensor, square2: Tensor, cross: Tensor,
 ) -> dict[str, Tensor]:  # fmt: skip
     """Root mean square cosines along v* = (l1, l2), across it, and with the third direction.
 
@@ -98,6 +98,9 @@ def cosines(
         "third": torch.sqrt((m[:, 2] * m[:, 2]).mean()),
         "first": 1 * m[:, 0],
         "second": 1 * m[:, 1],
+        "x1": 1 * dots[:, 0],
+        "x2": 1 * dots[:, 1],
+        "y": target(dots, linear1, linear2, square1, square2, cross),
         "random": 1 / torch.sqrt(d),
         "linear": size,
         "stair": torch.abs(2 * (square2 - square1) * v1 * v2 + cross * (v1 * v1 - v2 * v2)),

@@ -13,6 +13,7 @@ C_1 = 0.6057055096021866  # E[z tanh(z)]
 FLOOR = 0.027415326035756856  # E[tanh(z)^2] - C_1^2
 NOISE = 0.1
 START = 0.2  # the first step size
+SHOWN = 6  # samples that the page draws
 
 
 def link(z: Tensor, linear: Tensor) -> Tensor:
@@ -30,16 +31,19 @@ def solve(A: Tensor, v: Tensor) -> Tensor:
     return torch.cholesky_solve(v[:, None], torch.linalg.cholesky(A))[:, 0]
 
 
-def least(Phi: Tensor, y: Tensor, Psi: Tensor, f: Tensor, bend: Tensor) -> Tensor:
-    """Risk of ridge regression over the floor, the best of four penalties."""
+def least(
+    Phi: Tensor, y: Tensor, Psi: Tensor, f: Tensor, bend: Tensor
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """Ridge regression with the best of four penalties: its risk over the floor, its answers."""
     A, v = Phi.t() @ Phi / Phi.shape[0], Phi.t() @ y / Phi.shape[0]
     eye = torch.diag(torch.ones_like(v)) / Phi.shape[1]
-    risks = []
+    best, chosen = torch.inf * bend, f
     for lam in (0.005, 0.02, 0.08, 0.3):
-        gap = Psi @ solve(A + lam * eye, v) - f
-        risks.append((gap * gap).mean() / bend)
-    a, b, c, d = risks
-    return torch.minimum(torch.minimum(a, b), torch.minimum(c, d))
+        told = Psi @ solve(A + lam * eye, v)
+        risk = (told - f).square().mean() / bend
+        chosen = torch.where(risk < best, told, chosen)
+        best = torch.minimum(risk, best)
+    return best, chosen
 
 
 def spectrum(W: Tensor) -> tuple[Tensor, Tensor]:
@@ -77,8 +81,8 @@ def start(
         "before": values,
         "unit": C_1 * length,
         "share": slope * slope / (length * length),
-        "random": least(features(X_fit, W), y_fit, features(X_test, W), f_test, bend),
-        "line": least(X_fit, y_fit, X_test, f_test, bend),
+        "random": least(features(X_fit, W), y_fit, features(X_test, W), f_test, bend)[0],
+        "line": least(X_fit, y_fit, X_test, f_test, bend)[0],
         "root": torch.sqrt(width),
         "samples": n / d,
         "relative": relative,
@@ -105,6 +109,7 @@ def look(
     square = theta * theta
     seen = (theta > relative).to(d.dtype)
     edge = 1 + torch.sqrt(psi)
+    risk, told = least(features(X_fit, moved), y_fit, features(X_test, moved), f_test, bend)
     top = torch.sqrt((1 + square) * (psi + square)) / theta
     overlap = (square * square - psi) / (square * (1 + square))
     return {
@@ -119,7 +124,10 @@ def look(
         "cosine_theory": seen * overlap * share,
         "visible": theta / relative,
         "turn": step / root,
-        "risk": least(features(X_fit, moved), y_fit, features(X_test, moved), f_test, bend),
+        "risk": risk,
+        "seen": X_test[:SHOWN].flatten(),
+        "target": f_test[:SHOWN],
+        "answers": told[:SHOWN],
         "risk_random": 1 * random,
         "risk_line": 1 * line,
         "floor": 1 + 0 * line,

@@ -104,7 +104,8 @@ MODELS = {
         ),
     ),
     "giant_steps": Model(
-        sizes={"n": {"d^kappa": 1}, "h": {"h": 1}, "p": {"h": 2}, "c": {"1": 3}},
+        sizes={"n": {"d^kappa": 1}, "h": {"h": 1}, "p": {"h": 2}, "c": {"1": 3}, "o": {"1": 120},
+               "2": {"1": 2}},
         draws={
             "V": {"law": "normal", "shape": ["h", "c"]},
             "B0": {"law": "lower", "shape": ["h", "h"]},
@@ -112,12 +113,13 @@ MODELS = {
             "U": {"law": "uniform", "shape": ["h"]},
             "F": {"law": "uniform", "shape": ["h"]},
             **BATCHES,
+            "dots": {"law": "normal", "shape": ["o", "2"]},
         },
         state={"M": "p c", "S": "p p", "a": "p", "b": "p"},
         init=(giant_steps.start,),
         step=(giant_steps.giant_step, giant_steps.next_batch),
         measure=(giant_steps.cosines,),
-        trace={"n": 17, "h": 5, "p": 10, "c": 3},
+        trace={"n": 17, "h": 5, "p": 10, "c": 3, "o": 13},
         fixtures=(
             {"seed": 7, "steps": 3, "kappa": 1.1, "h": 4, "d": 60, "bias": 4, "rate": 3,
              "linear1": 1, "linear2": 1, "square1": 1, "square2": -1, "cross": 0},
@@ -126,7 +128,7 @@ MODELS = {
         ),
     ),
     "one_step": Model(
-        sizes={"n": {"n": 1}, "h": {"h": 1}, "2": {"1": 2}},
+        sizes={"n": {"n": 1}, "h": {"h": 1}, "2": {"1": 2}, "o": {"1": 120}},
         draws={
             "V": {"law": "normal", "shape": ["h", "2"]},
             "B0": {"law": "lower", "shape": ["h", "h"]},
@@ -135,12 +137,13 @@ MODELS = {
             "chi1": {"law": "chi", "shape": ["h"], "df": {"d": 1, "1": -3}},
             "X": {"law": "normal", "shape": ["n", "2"]},
             "Z": {"law": "normal", "shape": ["n", "h"]},
+            "dots": {"law": "normal", "shape": ["o", "2"]},
         },
         state={"M": "h 2", "s": "h", "outside": "h", "g": "n h"},
         init=(one_step.start, one_step.pull),
         step=(one_step.tick,),
         measure=(one_step.look,),
-        trace={"n": 17, "h": 5},
+        trace={"n": 17, "h": 5, "o": 13},
         fixtures=(
             {"seed": 7, "steps": 6, "n": 300, "d": 40, "h": 4, "leap": 1, "rate": 3, "mean": 0},
             {"seed": 8, "steps": 4, "n": 90, "d": 30, "h": 7, "leap": 2, "rate": 2, "mean": 0.5},
@@ -329,7 +332,7 @@ MODELS = {
     ),
     "diffusion": Model(
         sizes={"i": {"n": 1}, "h": {"m": 1}, "q": {"m": 2}, "k": {"n": 1, "1": 2},
-               "2": {"1": 2}, "4": {"1": 4}},
+               "2": {"1": 2}, "4": {"1": 4}, "e": {"1": 8}},
         draws={
             "Z": {"law": "lower", "shape": ["i", "i"]},
             "chi": {"law": "chi", "shape": ["i"], "df": {"d": 1, "1": -2}},
@@ -339,13 +342,14 @@ MODELS = {
             "chi_w": {"law": "chi", "shape": ["h"], "df": {"d": 1, "n": -1, "1": -2}},
             "C0": {"law": "normal", "shape": ["q", "2"]},
             "D0": {"law": "normal", "shape": ["q", "i"]},
+            "E": {"law": "normal", "shape": ["2", "e"]},
         },
         state={"L": "i i", "p": "k", "S": "h 2", "N": "h i", "V": "h h", "CS": "q 2", "CN": "q i",
                "y": "i", "j": "q", "u": "4"},
         init=(diffusion.clocks, diffusion.start),
         step=(diffusion.denoise, diffusion.foretell, diffusion.classify) * 2,
         measure=(diffusion.look,),
-        trace={"i": 14, "h": 5, "q": 10, "k": 16},
+        trace={"i": 14, "h": 5, "q": 10, "k": 16, "e": 8},
         fixtures=(
             {"seed": 7, "steps": 90, "n": 8, "m": 4, "d": 1e6, "snr": 0.5, "lam": 1},
             {"seed": 8, "steps": 60, "n": 12, "m": 3, "d": 500, "snr": 0.1, "lam": 10},
@@ -370,18 +374,20 @@ MODELS = {
         ),
     ),
     "context": Model(
-        sizes={"n": {"L": 1}, "h": {"m": 1}, "8": {"1": 8}, "2": {"1": 2}, "4": {"1": 4}},
+        sizes={"n": {"L": 1}, "h": {"m": 1}, "8": {"1": 8}, "2": {"1": 2}, "4": {"1": 4},
+               "k": {"1": 400}},
         draws={
             "X": {"law": "normal", "shape": ["n", "8"]},
             "Z": {"law": "normal", "shape": ["h", "2"]},
             "V": {"law": "normal", "shape": ["h", "8"]},
             "U": {"law": "uniform", "shape": ["h"]},
+            "X_other": {"law": "normal", "shape": ["k", "8"]},
         },
         state={"a": "h 2", "w": "h 8", "b": "h", "T": "4 8", "A": "4 2"},
         init=(context.start,),
         step=(context.learn,),
         measure=(context.look,),
-        trace={"n": 17, "h": 7},
+        trace={"n": 17, "h": 7, "k": 23},
         fixtures=(
             {"seed": 7, "steps": 20, "m": 12, "nu": 1.5, "rate": 0.05, "L": 30, "angle": 30},
             {"seed": 8, "steps": 60, "m": 9, "nu": 2, "rate": 0.1, "L": 11, "angle": 70},

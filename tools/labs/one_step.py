@@ -71,7 +71,7 @@ def tick(t: Tensor) -> dict[str, Tensor]:
 
 def look(
     g: Tensor, X: Tensor, Z: Tensor, M: Tensor, s: Tensor, outside: Tensor, stride: Tensor,
-    needed: Tensor, t: Tensor, steps: Tensor, d: Tensor, leap: Tensor, mean: Tensor,
+    needed: Tensor, t: Tensor, steps: Tensor, d: Tensor, leap: Tensor, mean: Tensor, dots: Tensor,
 ) -> dict[str, Tensor]:  # fmt: skip
     """The neurons and their mirrors after a step on the first 4 (n/4)^(t/steps) samples."""
     n = g.shape[0]
@@ -89,6 +89,9 @@ def look(
     on, off = c[:, 0] * v1 + c[:, 1] * slant, c[:, 1] * v1 - c[:, 0] * slant
     return {
         "seen": seen,
+        "x1": 1 * dots[:, 0],
+        "x2": 1 * dots[:, 1],
+        "y": target(dots, leap, mean),
         "c1": c[:, 0],
         "c2": c[:, 1],
         "share": torch.sqrt((c * c).sum(1).mean()),

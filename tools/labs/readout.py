@@ -9,6 +9,7 @@ the ridge is 2 lambda p for 2 lambda / p there. The same for random weights, nex
 import torch
 
 Tensor = torch.Tensor
+SHOWN = 6  # samples that the page draws
 
 
 def terms(X: Tensor) -> Tensor:
@@ -104,31 +105,36 @@ def parts(out: Tensor, t: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def look(
-    F: Tensor, F_random: Tensor, T: Tensor, A: Tensor, v: Tensor, A_random: Tensor,
-    v_random: Tensor, seen: Tensor, lam: Tensor, p: Tensor, d: Tensor, k: Tensor,
+    X_test: Tensor, Z_test: Tensor, F: Tensor, F_random: Tensor, T: Tensor, A: Tensor, v: Tensor,
+    A_random: Tensor, v_random: Tensor, seen: Tensor, lam: Tensor, p: Tensor, d: Tensor, k: Tensor,
 ) -> dict[str, Tensor]:  # fmt: skip
     """Captured shares and risks on fresh samples, and what the theorems allow.
 
     The floors are the energy above degree 0 off the learned directions, with p >= d above 1.
     """
-    alpha, rest = parts(F @ ridge(A, v, seen, lam), T)
+    told = F @ ridge(A, v, seen, lam)
+    alpha, rest = parts(told, T)
     alpha_random, rest_random = parts(F_random @ ridge(A_random, v_random, seen, lam), T)
     wide = (p >= d).to(d.dtype)
     one, two = 1 - is_k(k, 0), is_k(k, 2)
     allowed = torch.stack([torch.maximum(one, wide), two, torch.maximum(two, one * wide),
                            two * wide, 0 * two])  # fmt: skip
     share = 1 - (1 - alpha) ** 2
-    told = torch.floor(100 * share + 0.5) / 100
+    whole = torch.floor(100 * share + 0.5) / 100
     return {
         "seen": 1 * seen,
+        "directions": X_test[:SHOWN].flatten(),
+        "others": Z_test[:SHOWN].flatten(),
+        "target": T.sum(1)[:SHOWN],
+        "answers": told[:SHOWN],
         "spare": seen / p,
         "captured": share,
         "allowed": allowed,
-        "s1": told[0],
-        "s2": told[1],
-        "s3": told[2],
-        "s4": told[3],
-        "s5": told[4],
+        "s1": whole[0],
+        "s2": whole[1],
+        "s3": whole[2],
+        "s4": whole[3],
+        "s5": whole[4],
         "bought": is_k(k, 0) * share[0] + is_k(k, 1) * share[2] + two * share[3],
         "risk": ((1 - alpha) ** 2).sum() + rest,
         "risk_random": ((1 - alpha_random) ** 2).sum() + rest_random,

@@ -42,8 +42,9 @@ def sample(
     mu: Tensor, sigma: Tensor, scale: Tensor, flip: Tensor,
 ) -> dict[str, Tensor]:  # fmt: skip
     """Data and weights of size `scale` in the coordinates of `span`: Bartlett's, mu first, V on
-    the noise."""
+    the noise. Of n labels the nearest whole number to flip n is flipped."""
     n, r, half = Z.shape[0], B.shape[0], V.shape[2]
+    rank = (F[:, None] > F[None]).to(F.dtype).sum(1)
     y = torch.sign(U - 0.5)
     noise = torch.tril(Z, -1) + torch.diag(chi)
     own = torch.tril(B, -1) + torch.diag(chi_w)
@@ -56,7 +57,7 @@ def sample(
     assert data.G is not None
     return {
         "y": y,
-        "y_obs": torch.where(F < flip, -y, y),
+        "y_obs": torch.where(rank < torch.floor(flip * n + 0.5), -y, y),
         "X": X,
         "W0": W0,
         "A0": data.A0.view(*V.shape[1:], 1 + n),
@@ -175,6 +176,8 @@ def look(
         "rho_max": rho.amax(),
         "gamma_theory": u - u0,
         "rho_theory": v - v0,
+        "y": 1 * y,
+        "answers": 1 * s.f[0],
         "flipped": flipped,
         "flips": flipped.sum(),
         "fit_flipped": (flipped * fits).sum() / flipped.sum(),

@@ -10,6 +10,7 @@ from fltutils import models
 
 Tensor = torch.Tensor
 LOWER, UPPER = 1.5, 2.5  # c1 - c2 and c1 + c2
+SHOWN = 6  # samples that the page draws
 
 
 def samples(U: Tensor, Z: Tensor, k: Tensor, sigma: Tensor) -> tuple[Tensor, Tensor]:
@@ -79,9 +80,13 @@ def look(
     above = (torch.abs(level) >= LOWER).to(h.dtype).sum(1)
     good = ((level.amax(1) >= UPPER) & (above < 2)).to(h.dtype)
     kept = (leaders(h) * first).sum(1)
-    right = (y_test * answers(W, X_test, beta).sum(1) > 0).to(h.dtype)
+    told = answers(W, X_test, beta).sum(1)
+    right = (y_test * told > 0).to(h.dtype)
     linear = (y_test * X_test.sum(1) > 0).to(h.dtype)
     return {
+        "seen": X_test[:SHOWN].flatten(),
+        "y": y_test[:SHOWN],
+        "answers": told[:SHOWN],
         "h": h.flatten(),
         "columns": 1 * d,
         "sure": good.sum(),

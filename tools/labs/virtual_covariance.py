@@ -10,6 +10,7 @@ from fltutils import models
 
 Tensor = torch.Tensor
 ROOT = 12**0.5  # of the number of inputs
+SHOWN = 5  # samples that the page draws
 
 
 def start(X: Tensor, V: Tensor, Z: Tensor, U: Tensor, size: Tensor, m: Tensor) -> dict[str, Tensor]:
@@ -67,6 +68,9 @@ def look(
     f, _ = outputs(W, v, u, X, skip)
     grown = torch.diagonal(A)
     return {
+        "seen": X[:SHOWN].flatten(),
+        "y": y[:SHOWN],
+        "answers": f[:SHOWN],
         "loss": models.logistic(f[None], y[None])[0],
         "actual": size_of(A),
         "virtual": size_of(S),

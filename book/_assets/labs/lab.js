@@ -3,7 +3,6 @@
 // (CONTRIBUTING.md has the fields).
 "use strict";
 (function () {
-  if (!window.FeatureLabEngine) return; // its script was lost: the figure stays
   const { html, clip, picture, range, drawPlot, INSIDE, mark, probesOf, lawOf, cellsOf, drawPhase } = window.FeatureLab;
   const { format, say, ends, holds } = FeatureLabEngine();
   const maths = (text) => html(text).replace(/\^([\w.]*\w)/g, "<sup>$1</sup>");
@@ -73,11 +72,11 @@
       if (this.shadowRoot) return;
       this.config = JSON.parse(this.querySelector('script[type="application/json"]').textContent);
       this.sliders = this.config.sliders;
-      const linked = this.linked(location.search), { predict, plots, scrub, phase, switch: law } = this.config;
+      const linked = this.linked(location.search), { predict, data, plots, scrub, phase, switch: law } = this.config;
       this.at = 1;
-      this.panels = [...(scrub ? [{ kind: "inside", ...scrub }] : []), ...plots.map((p, of) => ({ kind: "plot", of, ...p })), ...(phase ? [{ kind: "map", ...phase }] : [])];
-      this.open = [0, 1]; // the panels in view where there is room for two
-      this.front = scrub ? 1 : 0; // and where there is room for one
+      this.panels = [...[data && { kind: "data", show: "rows", ...data }, scrub && { kind: "inside", ...scrub }].filter((p) => p && p.show), ...plots.map((p, of) => ({ kind: "plot", of, ...p })), ...(phase ? [{ kind: "map", ...phase }] : [])];
+      this.front = this.panels.findIndex((p) => p.kind === "plot"); // the panel in view where there is room for one
+      this.open = [0, this.front || 1]; // and where there is room for two
       this.asking = predict && !Object.keys(linked).length;
       this.params = { ...this.config.params, ...(this.asking ? predict.set : linked) };
       this.run = { id: 0, done: false, result: null };
@@ -185,6 +184,8 @@ ${rest.length ? `<details class="more"${open ? " open" : ""}><summary>More: ${ht
       if (first) this.said = k;
       this.show();
       this.verdict();
+      this.width = 0; // two panels stand where one did
+      this.draw();
       this.begin();
       if (first) this.$(".controls input").focus({ preventScroll: true }); // the buttons are gone
     }
@@ -526,7 +527,7 @@ ${rest.length ? `<details class="more"${open ? " open" : ""}><summary>More: ${ht
       const { result } = this.run;
       if (!result || this.$(".lab").hidden) return;
       const width = this.wide(), high = tall(width), now = this.now(), { plots } = this.config, ranges = plots.map((p) => range(p, result));
-      const seen = (k) => (this.two ? this.open.includes(k) : this.front === k);
+      const seen = (k) => (this.asking ? !k && this.panels[0].show : this.two ? this.open.includes(k) : this.front === k);
       this.panels.forEach((p, k) => {
         const box = this.boxes[k];
         box.hidden = !seen(k);
@@ -537,7 +538,7 @@ ${rest.length ? `<details class="more"${open ? " open" : ""}><summary>More: ${ht
           const all = ranges.filter((_, i) => i === p.of || (p.group && plots[i].group === p.group));
           const span = [Math.min(...all.map((r) => r[0])), Math.max(...all.map((r) => r[1]))];
           ({ f: p.f, legend, svg } = drawPlot(p, result, this.ghost && this.ghost.result, span, width, high, "clip" + p.of, now));
-        } else [legend, svg] = this.drawInside(p, now, width, high);
+        } else [legend, svg] = this.drawInside(p, this.asking ? 0 : now, width, high);
         box.querySelector("ul").innerHTML = legend;
         box.querySelector(".pad > div").innerHTML = svg;
       });
@@ -547,12 +548,12 @@ ${rest.length ? `<details class="more"${open ? " open" : ""}><summary>More: ${ht
       this.landed = true;
     }
 
-    drawInside({ show, curves, title, names }, now, width, height) {
-      const { result } = this.run, notes = [];
-      const svg = INSIDE[show](curves, (key) => result.curves[key], width, height, names)(now, notes);
+    drawInside(panel, now, width, height) {
+      const { show, curves = panel.cells || [], title, alt } = panel, { result, params } = this.run, notes = [];
+      const svg = INSIDE[show](panel, (key) => result.curves[key], width, height, params)(now, notes);
       const swatch = (c) => `<li>${mark(`<rect y="3" width="22" height="8" fill="var(--${c.color})"/>`)}${html(c.label)}</li>`;
       const shown = curves.filter((c, k) => show !== "disc" && c.color && curves.findIndex((o) => o.label === c.label) === k);
-      return [shown.map(swatch).join("") + notes.map((n) => `<li>${n}</li>`).join(""), picture(title + ": " + this.moment(), width, height, svg)];
+      return [shown.map(swatch).join("") + notes.map((n) => `<li>${n}</li>`).join(""), picture(title + ": " + (alt || this.moment()), width, height, svg)];
     }
 
     drawTime(now) {

@@ -24,7 +24,7 @@
   function isAim(lab) { return location.hash === "#" + lab.id; }
   function begin(lab) {
     near.unobserve(lab);
-    Promise.all(["engine", "plots", "inside", "map", "lab", lab.getAttribute("model")].map(load))
+    Promise.all(["lab", lab.getAttribute("model")].map(load))
       .then(function () { lab.start(); })
       .catch(function (error) {
         lab.setAttribute("ready", "");

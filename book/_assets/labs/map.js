@@ -1,7 +1,7 @@
 // The map of runs over two parameters, and the law that draws its boundary.
 "use strict";
 (function (lab) {
-  const { html, clip, format, frame, picture } = lab;
+  const { html, clip, format, rect, frame, picture } = lab;
 
   // What a switch looks at is a product of powers of the parameters that it is on: a run of no steps
   // and one more for each of them give the law of its logarithm, and with it where it is zero.
@@ -43,19 +43,19 @@
   function drawPhase(phase, { axes, cells, found }, boundary, label, width, height) {
     const { color = "b" } = phase, A = (S) => ({ lo: S.min, hi: S.max, log: S.scale === "log", label: S.label });
     const f = frame(width, height, A(axes.x), A(axes.y)), { left, top, ...b } = f.box;
-    const area = `x="${left}" y="${top}" width="${b.width}" height="${b.height}"`;
-    let svg = `<pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse"><path d="M0 6L6 0" stroke="var(--soft)" stroke-width=".7"/></pattern><rect ${area} fill="url(#hatch)"/>`, d = "";
+    const area = (more) => rect(left, top, b.width, b.height, more);
+    let svg = `<pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse"><path d="M0 6L6 0" stroke="var(--soft)" stroke-width=".7"/></pattern>${area('fill="url(#hatch)"')}`, d = "";
     found.forEach((r, k) => {
       const { i, j } = cells[k], x = f.x(edge(axes.x, i)), y = f.y(edge(axes.y, j + 1));
       const w = f.x(edge(axes.x, i + 1)) - x + 0.3, h = f.y(edge(axes.y, j)) - y + 0.3;
-      svg += `<rect x="${x.toFixed(1)}" y="${y.toFixed(1)}" width="${w.toFixed(1)}" height="${h.toFixed(1)}" ${shade(color, r.curves[phase.show][0] / phase.top)}/>`;
+      svg += rect(x, y, w, h, shade(color, r.curves[phase.show][0] / phase.top));
     });
     for (let k = 0; boundary && k <= 40; k++) {
       const x = edge(axes.x, (k / 40) * axes.x.cells);
       d += (k ? "L" : "M") + f.x(x).toFixed(1) + " " + clip(f.y(boundary(x)), -9999, 9999).toFixed(1);
     }
     const line = (path) => `<path ${path} stroke="var(--ink)" fill="none" stroke-width="2" stroke-dasharray="2 4"/>`;
-    svg += `<clipPath id="clipmap"><rect ${area}/></clipPath>` + line(`clip-path="url(#clipmap)" d="${d}"`);
+    svg += `<clipPath id="clipmap">${area()}</clipPath>` + line(`clip-path="url(#clipmap)" d="${d}"`);
     const legend = [[`<rect width="22" height="14" ${shade(color, 0)}/>`, "0"], [`<rect width="22" height="14" ${shade(color, 1)}/>`, format(phase.top)],
       found.length < cells.length && [`<rect width="22" height="14" fill="url(#hatch)"/>`, "still to train"],
       boundary && [line('d="M0 7H22"'), label]];

@@ -3,7 +3,8 @@
 (function (lab) {
   const html = (text) => String(text).replace(/[&<>"]/g, (c) => "&#" + c.charCodeAt(0) + ";");
   const clip = (x, lo, hi) => Math.min(Math.max(x, lo), hi);
-  const { format } = window.FeatureLabEngine ? FeatureLabEngine() : {};
+  const { format } = FeatureLabEngine();
+  const rect = (x, y, w, h, more = "") => `<rect x="${x.toFixed(1)}" y="${y.toFixed(1)}" width="${w.toFixed(1)}" height="${h.toFixed(1)}" ${more}/>`;
   const picture = (told, width, height, svg) => `<svg width="${width}" height="${height}" role="img" aria-label="${html(told)}">${svg}</svg>`;
 
   function ticks(lo, hi, log, room, least = 0) {
@@ -98,8 +99,8 @@
     const x = (r) => (plot.x ? r.curves[plot.x.key] : r.times), all = x(result), last = all[all.length - 1] || 1;
     const X = plot.x ? { lo: all[0], label: plot.x.label, log: plot.x.scale } : { lo: 0, label: "step", whole: 1 };
     const f = frame(width, height, { ...X, hi: last }, { lo, hi, log }), past = now < all.length - 1;
-    const clipped = (name, w) => `<clipPath id="${name}"><rect x="${f.box.left}" y="${f.box.top - 1}" width="${w}" height="${f.box.height + 2}"/></clipPath>`;
-    let svg = f.svg + clipped(id, f.box.width) + clipped(id + "now", Math.max(f.x(all[now]) - f.box.left, 0).toFixed(1)) + `<g clip-path="url(#${id})">`;
+    const clipped = (name, w) => `<clipPath id="${name}">${rect(f.box.left, f.box.top - 1, w, f.box.height + 2)}</clipPath>`;
+    let svg = f.svg + clipped(id, f.box.width) + clipped(id + "now", Math.max(f.x(all[now]) - f.box.left, 0)) + `<g clip-path="url(#${id})">`;
     for (const level of plot.levels || []) {
       const y = f.y(level.at).toFixed(1), right = f.box.left + f.box.width;
       svg += `<path d="M${f.box.left} ${y}H${right}" stroke="var(--ink)" stroke-dasharray="1 5" stroke-width="1.5"/>` +
@@ -140,7 +141,7 @@
       for (const pieces of group) {
         for (const [from, to, color, thin] of pieces.filter((p) => Number.isFinite(p[1] - p[0]))) {
           const w = Math.max(step * (thin ? 0.3 : 0.8), 1), top = f.y(Math.max(from, to)), h = Math.abs(f.y(from) - f.y(to));
-          svg += `<rect x="${(x + (step - w) / 2).toFixed(1)}" y="${top.toFixed(1)}" width="${w.toFixed(1)}" height="${h.toFixed(1)}" fill="var(--${color})"${thin ? "" : ' opacity=".7"'}/>`;
+          svg += rect(x + (step - w) / 2, top, w, h, `fill="var(--${color})"${thin ? "" : ' opacity=".7"'}`);
         }
         x += step;
       }
@@ -149,5 +150,5 @@
     return svg + `<path d="M${f.box.left} ${f.y(0).toFixed(1)}h${f.box.width}" stroke="var(--ink)"/>`;
   }
 
-  Object.assign(lab, { html, clip, format, picture, frame, columns, range, drawPlot });
+  Object.assign(lab, { html, clip, format, rect, picture, frame, columns, range, drawPlot });
 })(window.FeatureLab);
