@@ -1,6 +1,7 @@
-// In the page of one lab: every state, from each every slider, and all sliders at their ends.
+// In the page of one lab: every state, from each every slider, all sliders at their ends, and
+// `random` settings of them all.
 // Gives what went wrong, and the lines of theories that a state does not show.
-async () => {
+async (random) => {
   const LONGEST = 200; // ms that the page may stand still
   const lab = document.querySelector("feature-lab"), { sliders, plots, phase, switch: law } = lab.config;
   const states = lab.config.states || [{ label: "Reset" }], faults = [], hidden = [];
@@ -82,5 +83,9 @@ async () => {
   short = false;
   for (const end of ["min", "max"]) // twice: the top of one may be another's
     await meet(`all at ${end}`, () => [...sliders, ...sliders].forEach((s) => slide(s, lab.$(`[name=${s.name}]`)[end])));
+  let seed = 1;
+  const chance = () => (seed = (seed * 48271) % 2147483647) / 2147483647;
+  for (let k = 0; k < random; k++)
+    await meet(`random ${k}`, () => sliders.forEach((s) => slide(s, Math.round(chance() * lab.$(`[name=${s.name}]`).max))));
   return { faults, hidden };
 }

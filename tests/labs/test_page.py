@@ -791,6 +791,26 @@ def test_no_legend_stands_on_a_curve(page: Any, site: Path) -> None:
     assert all(legend <= plot + 0.5 for legend, plot in boxes)
 
 
+SLOWEST = """() => { const lab = document.querySelector('feature-lab'), took = [];
+    if (lab.map.cells) lab.map.found = lab.map.cells.map(() => lab.run.result);
+    lab.panels.forEach((p, k) => { lab.view(k); for (let i = 0; i < 3; i++) {
+        const from = performance.now(); lab.draw(); took.push(performance.now() - from); } });
+    return Math.max(...lab.panels.map((p, k) => Math.min(...took.slice(3 * k, 3 * k + 3)))); }"""
+
+
+@pytest.mark.parametrize("name", LABS)
+def test_a_slow_phone_draws_every_picture_at_once(page: Any, site: Path, name: str) -> None:
+    """Under 100 ms of the main thread on a processor four times slower, all cells of a map too."""
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(f"file://{site}/{name}.html")
+    settled(page)
+    if "phase" in LABS[name]:
+        page.get_by_role("button", name=LABS[name]["phase"]["tab"], exact=True).click()
+        page.wait_for_function("document.querySelector('feature-lab').map.cells")
+    page.context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": 4})
+    assert page.evaluate(SLOWEST) < 100
+
+
 @pytest.mark.parametrize("model", MODELS)
 def test_the_scripts_of_a_page_are_small(site: Path, model: str) -> None:
     names = ["loader.js", "lab.js", f"{model}.js"]

@@ -75,7 +75,7 @@
       const linked = this.linked(location.search), { predict, data, plots, scrub, phase, switch: law } = this.config;
       this.at = 1;
       this.panels = [...[data && { kind: "data", show: "rows", ...data }, scrub && { kind: "inside", ...scrub }].filter((p) => p && p.show), ...plots.map((p, of) => ({ kind: "plot", of, ...p })), ...(phase ? [{ kind: "map", ...phase }] : [])];
-      this.front = this.panels.findIndex((p) => p.kind === "plot"); // the panel in view where there is room for one
+      this.front = predict ? this.panels.findIndex((p) => p.kind === "plot") : this.panels.length - 1; // the panel in view where there is room for one
       this.open = [0, this.front || 1]; // and where there is room for two
       this.asking = predict && !Object.keys(linked).length;
       this.params = { ...this.config.params, ...(this.asking ? predict.set : linked) };
@@ -526,7 +526,7 @@ ${rest.length ? `<details class="more"${open ? " open" : ""}><summary>More: ${ht
     draw() {
       const { result } = this.run;
       if (!result || this.$(".lab").hidden) return;
-      const width = this.wide(), high = tall(width), now = this.now(), { plots } = this.config, ranges = plots.map((p) => range(p, result));
+      const width = this.wide(), high = this.asking ? 140 : tall(width), now = this.now(), { plots } = this.config, ranges = plots.map((p) => range(p, result));
       const seen = (k) => (this.asking ? !k && this.panels[0].show : this.two ? this.open.includes(k) : this.front === k);
       this.panels.forEach((p, k) => {
         const box = this.boxes[k];

@@ -8,7 +8,7 @@
   // A lab is taller than its figure: the place is kept, and what it pushes is not followed.
   // The theme's button would cover the sliders at the foot of the window.
   style.textContent = "feature-lab{display:block;scroll-margin-top:-.6rem}feature-lab:not([ready])" +
-    "{min-height:var(--room,48rem);overflow-anchor:none}feature-lab[asks]:not([ready]){min-height:16rem}feature-lab[asks]:not([ready])>figure{display:none}[data-lab] #pst-back-to-top{display:none!important}";
+    "{min-height:var(--room,48rem);overflow-anchor:none}feature-lab[asks]:not([ready]){min-height:20rem}@media(max-width:600px){feature-lab[asks]:not([ready]){min-height:34rem}}feature-lab[asks]:not([ready])>figure{display:none}[data-lab] #pst-back-to-top{display:none!important}";
   document.head.append(style);
   function file(name) { return here[1] + name + (here[2] || ""); }
   function load(name) {

@@ -22,9 +22,9 @@
   const edge = (A, k) => A.scale === "log" ? A.min * (A.max / A.min) ** (k / A.cells) : A.min + (k / A.cells) * (A.max - A.min);
 
   // Cells from coarse to fine; y runs over a factor A.around on both sides of the boundary, as far
-  // as its slider goes.
+  // as its slider goes; where no theory knows one, over the upper end of the slider.
   function cellsOf(phase, boundary, least, most) {
-    const middle = clip(boundary(edge(phase.x, phase.x.cells / 2)), least, most), { around } = phase.y;
+    const { around } = phase.y, told = boundary(edge(phase.x, phase.x.cells / 2)), middle = clip(told > 0 ? told : most / around, least, most);
     const axes = { x: phase.x, y: { ...phase.y, scale: "log", min: Math.max(middle / around, least), max: Math.min(middle * around, most) } };
     const at = (A) => Array.from({ length: A.cells }, (_, k) => (A.integer ? Math.round : Number)(edge(A, k + 0.5)));
     const xs = at(axes.x), ys = at(axes.y), cells = [];
