@@ -4,19 +4,27 @@ Each draws on `ax`, or makes a figure of its own and shows it: `charts.curves(ta
 has a dimension `run`, as `grid.over` gives it; theory is a function of the axis.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 
 from fltutils import fit, plots
 
 Table = Any  # an xarray.DataArray
 LOOKS: list[tuple[str, Any, str]] = [
-    (plots.BLUE, "-", "o"), (plots.ORANGE, "--", "s"), (plots.GREEN, "-.", "^"),
-    (plots.PINK, ":", "D"), (plots.SKY, (0, (5, 1, 1, 1, 1, 1)), "v"),
+    (plots.GREEN, "-", "o"), (plots.PINK, "--", "s"), (plots.SKY, "-.", "^"),
+    (plots.GREY, ":", "D"), (plots.BROWN, (0, (5, 1, 1, 1, 1, 1)), "v"),
 ]  # fmt: skip
+LEARNING, HARM = re.compile(r"signal|\\gamma"), re.compile(r"noise|memory|error|loss|\\rho")
+
+
+def hue_of(name: str, other: str = plots.GREEN) -> str:
+    """Blue for what is learned, orange for harm, in every figure and lab; other for the rest."""
+    return plots.BLUE if LEARNING.search(name) else plots.ORANGE if HARM.search(name) else other
 
 
 def curves(
@@ -54,13 +62,14 @@ def curves(
     for k, (value, part) in enumerate(parts):
         c, dash, mark = LOOKS[k % len(LOOKS)]
         name = label.format(_plain(value) if hue else table.name or "measured")
+        c = hue_of(name if hue else str(table.name), c)
         plots.seeds(ax, at, part.transpose("run", x).values, name, c, dash, mark if marks else "")
         if theory is not None and (hue is not None or not k):
             y = theory(fine) if hue is None else theory(fine, value)
             plots.theory(ax, fine, y, told if not k else None)
     ax.set(**{"xlabel": x} | settings)
-    if settings.get("xscale") == "log" and len(at) < 8:
-        plots.ticks(ax.xaxis, at.tolist())
+    if settings.get("xscale") == "log":
+        _plainly(ax.xaxis, at)
     if hue is not None or theory is not None or label != "{}":
         ax.legend()
     return None
@@ -99,7 +108,7 @@ def agreement(
     both = both if both.size else np.array([0.9, 1.1])
     ends = (both.min() / 1.1, both.max() * 1.1) if log else _widened(both)
     plots.theory(ax, ends, ends, "as derived")
-    ax.plot(x, y, "o", ms=5, color=plots.colour(plots.BLUE), label="measured")
+    ax.plot(x, y, "o", ms=5, color=plots.colour(plots.GREEN), label="measured")
     scale = "log" if log else "linear"
     ax.set(xlabel=f"{names[0]} {what}".strip(), ylabel=f"{names[1]} {what}".strip())
     ax.set(xscale=scale, yscale=scale)
@@ -148,9 +157,16 @@ def phase_diagram(
         plots.dots(ax, across, dots, f"measured, {what} {level:g}")
     ax.set(**dict(zip(("xlabel", "ylabel"), names or (x, y), strict=True)) | settings)
     for axis, at in ((ax.xaxis, across), (ax.yaxis, mean[y].values)):
-        if at.max() < 1000 * at.min():
-            plots.ticks(axis, _round(at.min(), at.max()))
+        _plainly(axis, at, few=0)
     return None
+
+
+def _plainly(axis: Axis, at: np.ndarray, few: int = 8) -> None:
+    """Plain numbers on a log axis: each value where they are few, else round ones of a few decades."""
+    if len(at) < few:
+        plots.ticks(axis, at.tolist())
+    elif at.max() < 1000 * at.min():
+        plots.ticks(axis, _round(at.min(), at.max()))
 
 
 def _round(low: float, high: float) -> list[float]:
@@ -176,7 +192,7 @@ def strips(
         )
     shift = 0.15 if also else 0.0
     for k, (name, x) in enumerate(values.items()):
-        c = plots.colour(plots.BLUE)
+        c = plots.colour(hue_of(settings.get("xlabel", "")))
         x = np.ravel(np.asarray(x, dtype=float))
         ax.plot(x, np.full(len(x), k + shift), "o", ms=4, color=c, label=f"_{name}, {words[0]}")
         if also:

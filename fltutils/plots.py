@@ -22,6 +22,7 @@ from matplotlib import patheffects
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.rcsetup import cycler
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter
@@ -30,8 +31,12 @@ from PIL import Image
 from fltutils import drawn
 
 BLUE, ORANGE, GREEN, PINK, SKY = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9"
+GREY, BROWN = "#6B6B6B", "#8C564B"
 CYCLE = (BLUE, ORANGE, GREEN, PINK, SKY)
-_DARK = {BLUE: "#5AB4F0", ORANGE: "#FF8A3D", GREEN: "#2FD0A5", PINK: "#E6A5CB", SKY: "#9AD8FF"}
+_DARK = {
+    BLUE: "#5AB4F0", ORANGE: "#FF8A3D", GREEN: "#2FD0A5", PINK: "#E6A5CB", SKY: "#9AD8FF",
+    GREY: "#B0B0B0", BROWN: "#C49C94",
+}  # fmt: skip
 _THEMES = {"light": ("#ffffff", "#1a1a1a", "#d0d0d0"), "dark": ("#121212", "#e8e8e8", "#3d3d3d")}
 _theme = "light"
 PIXELS = 150  # an inch, as a page shows them; a picture has twice as many
@@ -218,10 +223,15 @@ def phase(
     z: Any,
     label: str,
     limits: tuple[float, float],
+    c: str = ORANGE,
 ) -> None:
-    """A phase diagram on two log axes: z (len(y), len(x)), dark low, light high, with a scale."""
+    """A phase diagram on two log axes: z (len(y), len(x)), the stronger the more, with a scale.
+
+    Orange is harm, as it is in labs and curves; for what is learned c is BLUE.
+    """
+    shades = LinearSegmentedColormap.from_list("shades", [_THEMES[_theme][0], colour(c)])
     mesh = ax.pcolormesh(
-        x, y, z, vmin=limits[0], vmax=limits[1], shading="nearest", rasterized=True
+        x, y, z, vmin=limits[0], vmax=limits[1], shading="nearest", rasterized=True, cmap=shades
     )
     mesh.set_label(f"_{label}")  # no legend shows a _
     vars(mesh)["centres"] = (x, y)  # for the table of what is drawn
@@ -233,8 +243,9 @@ def phase(
 
 def boundary(ax: Axes, x: Any, y: Any, label: str) -> None:
     """A predicted boundary on a phase diagram, readable on every colour, named below the figure."""
-    outline = [patheffects.Stroke(linewidth=4, foreground="white"), patheffects.Normal()]
-    ax.plot(x, y, color="black", lw=1.8, ls=(0, (4, 2)), path_effects=outline, label=label)
+    back, _, _ = _THEMES[_theme]
+    outline = [patheffects.Stroke(linewidth=4, foreground=back), patheffects.Normal()]
+    ax.plot(x, y, color=ink(), lw=1.8, ls=(0, (4, 2)), path_effects=outline, label=label)
     _legend_below(ax)
 
 

@@ -198,9 +198,31 @@ def test_a_chart_has_the_colours_of_its_page(name: str) -> None:
     for theme in ("light", "dark"):
         ax = axes(lambda ax: CHARTS[name](ax=ax), theme)[0]
         used[theme] = {to_hex(line.get_color()).lower() for line in ax.lines}
-    if name == "phase_diagram":  # black on white on every page
+    if name == "phase_diagram":  # its only line here are dots, white on every page
         assert used["dark"] == used["light"] == {"#ffffff"}
     else:
-        assert plots.BLUE.lower() in used["light"]
-        assert "#5ab4f0" in used["dark"]
+        assert plots.GREEN.lower() in used["light"]
+        assert "#2fd0a5" in used["dark"]
         assert not used["light"] & used["dark"]
+
+
+@pytest.mark.parametrize(
+    ("name", "hue"),
+    [
+        ("test error", plots.ORANGE),
+        ("largest noise", plots.ORANGE),
+        (r"$\rho$", plots.ORANGE),
+        ("signal", plots.BLUE),
+        (r"$\gamma$", plots.BLUE),
+        ("GD", plots.PINK),
+    ],
+)
+def test_what_is_learned_and_what_does_harm_have_their_colours(name: str, hue: str) -> None:
+    which = [name, "Adam"]
+    table = xr.DataArray(
+        np.ones((2, 2, 3)), dims=("which", "run", "d"), coords={"which": which, "d": [1, 2, 3]}
+    )
+    ax = axes(lambda ax: charts.curves(table[::-1], "d", "which", ax=ax))[0]
+    used = {line.get_label(): to_hex(line.get_color()) for line in ax.lines}
+    assert used[name] == hue.lower()
+    assert used["Adam"] == plots.GREEN.lower()

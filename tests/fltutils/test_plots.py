@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from matplotlib import patheffects
 from matplotlib.axes import Axes
+from matplotlib.colors import to_hex
 
 from fltutils import plots
 
@@ -309,7 +310,7 @@ def test_runs_are_thin_their_mean_is_thick_and_theory_is_dashed() -> None:
     assert [t.get_label() for t in (mean, plain_mean, theory)] == ["runs", "plain", "theory"]
 
 
-def test_a_boundary_is_black_on_white_and_dots_are_white_with_a_black_rim() -> None:
+def test_a_boundary_stands_out_on_every_page_and_dots_are_white_with_a_black_rim() -> None:
     def what(ax: Axes) -> None:
         plots.phase(ax, x, x, np.arange(25.0).reshape(5, 5), "error", (0.0, 0.5))
         plots.boundary(ax, x, 2 * x, "predicted")
@@ -317,10 +318,10 @@ def test_a_boundary_is_black_on_white_and_dots_are_white_with_a_black_rim() -> N
 
     (ax,) = drawn(what, "dark")
     boundary, dots = ax.get_lines()
-    assert (boundary.get_color(), boundary.get_lw()) == ("black", 1.8)
+    assert (boundary.get_color(), boundary.get_lw()) == ("#e8e8e8", 1.8)
     assert boundary._unscaled_dash_pattern == (0, (4, 2))
     outline, on_top = boundary.get_path_effects()
-    assert outline._gc == {"linewidth": 4, "foreground": "white"}
+    assert outline._gc == {"linewidth": 4, "foreground": "#121212"}
     assert isinstance(on_top, patheffects.Normal)
     np.testing.assert_array_equal(boundary.get_ydata(), 2 * x)
     assert looks(dots) == ("white", 1.8, "None", "o", 5)
@@ -328,6 +329,8 @@ def test_a_boundary_is_black_on_white_and_dots_are_white_with_a_black_rim() -> N
     (mesh,) = ax.collections
     assert mesh.get_clim() == (0.0, 0.5)
     assert mesh.get_array().shape == (5, 5)
+    assert to_hex(mesh.get_cmap()(0.0)) == "#121212"
+    assert to_hex(mesh.get_cmap()(1.0)) == "#ff8a3d"  # harm, as in a lab
     assert mesh.get_rasterized()
     assert not any(line.get_visible() for line in ax.get_xgridlines())
     bar = mesh.colorbar
