@@ -162,7 +162,7 @@ def phase_diagram(
 
 
 def _plainly(axis: Axis, at: np.ndarray, few: int = 8) -> None:
-    """Plain numbers on a log axis: each value where they are few, else round ones of a few decades."""
+    """Plain numbers on a log axis: each value where they are few, else round ones."""
     if len(at) < few:
         plots.ticks(axis, at.tolist())
     elif at.max() < 1000 * at.min():
