@@ -107,6 +107,10 @@ def test_each_record_is_the_packages(params: Params, monkeypatch: pytest.MonkeyP
     record: dict[str, Callable[[train.State], torch.Tensor]] = {
         "y": lambda s: s.data.y,
         "answers": lambda s: s.f,
+        "trace": lambda s: -params["alpha"] * s.data.y,
+        "coarse": lambda s: torch.full(
+            (1,), params["length"] * params["s"] ** -0.5, dtype=torch.float64
+        ),
         "loss": measure.train_loss,
         "train_error": measure.train_error,
         "error_plus": lambda s: measure.error(fresh(s, 1.0)),

@@ -357,8 +357,8 @@ def test_a_prediction_by_keyboard_is_judged_by_the_records(page: Any, site: Path
     page.wait_for_function("document.querySelector('feature-lab').run?.done")
     shown = page.locator("feature-lab .panel:not([hidden])")
     assert shown.locator("h3").all_inner_texts() == ["Training samples"]  # others would tell
-    bars = shown.locator("rect:not([stroke]):not([fill='var(--soft)']):not(li rect)")
-    assert max(float(bar.get_attribute("width")) for bar in bars.all()) < 1  # before training
+    assert shown.locator("rect[stroke]").count() == 60
+    assert not shown.locator("svg[role=img] rect:not([stroke])").count()  # no answers yet
     question = LABS["benign_overfitting"]["predict"]
     answers = page.get_by_role("group", name=question["ask"]).get_by_role("button")
     assert answers.all_inner_texts() == [*(a["say"] for a in question["answers"]), "Show me"]
@@ -570,6 +570,7 @@ def test_the_data_are_the_samples_and_the_bars_their_answers(
     page.goto(f"file://{site}/{name}.html")
     data = settled(page)
     curves, config = data["result"]["curves"], LABS[name]["data"]
+    page.get_by_role("button", name="Data", exact=True).click()
     page.get_by_role("slider", name="Time of training").press("Home")
     page.get_by_role("slider", name="Time of training").press("ArrowRight")
     shown = page.locator("feature-lab .data svg[role=img]")
@@ -590,7 +591,7 @@ def test_the_data_are_the_samples_and_the_bars_their_answers(
     for i, (zero, bar) in zip(rows, zip(bars[::2], bars[1::2], strict=True), strict=True):
         answer = curves["answers"][1][i]
         assert (float(bar[0]) < float(zero[0])) == (answer < 0)
-        assert bar[1] == ("var(--a)" if answer * curves["y"][0][i] > 0 else "var(--b)")
+        assert bar[1] == ("var(--soft)" if answer * curves["y"][0][i] > 0 else "var(--b)")
     if "seen" in curves:
         fills = shown.locator("rect[stroke]").evaluate_all(
             "all => all.map(r => Number(r.getAttribute('fill-opacity')))"
@@ -726,8 +727,8 @@ def test_phone_and_dark(page: Any, site: Path) -> None:
     assert light != page.eval_on_selector("feature-lab", "l => getComputedStyle(l.$('.lab')).color")
     page.set_viewport_size({"width": 1100, "height": 700})
     page.wait_for_function(
-        "document.querySelector('feature-lab').shadowRoot.querySelector('.panels svg[role=img]')"
-        ".getAttribute('width') > 330"
+        "document.querySelector('feature-lab').shadowRoot"
+        ".querySelector('.panel:not([hidden]) svg[role=img]').getAttribute('width') > 330"
     )
 
 
@@ -771,7 +772,7 @@ def test_each_picture_is_one_press_away(page: Any, site: Path, width: int) -> No
     views = page.get_by_role("group", name="Pictures").get_by_role("button")
     seen = "b => b.filter(x => x.ariaPressed === 'true').map(x => x.textContent)"
     titles = page.locator("feature-lab .panel:not([hidden]) h3")
-    assert views.evaluate_all(seen) == (["Data", "Signal"] if width > 600 else ["Signal"])
+    assert views.evaluate_all(seen) == (["Margins", "Signal"] if width > 600 else ["Signal"])
     for tab, both in (("Error", ["Signal", "Error"]), ("Margins", ["Margins", "Error"])):
         page.get_by_role("button", name=tab, exact=True).click()
         assert views.evaluate_all(seen) == (both if width > 600 else [tab])

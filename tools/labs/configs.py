@@ -148,7 +148,9 @@ def check(name: str, config: dict[str, Any]) -> None:
             known("data", [part[field] for field in ("key", "of") if field in part], curves)
         known("data", [label[part] for part in ("key", "flipped") if part in label], curves)
         given = [data["rows"], *(g.get(part) for g in cells for part in ("count", "noise", "size"))]
-        known("data", [value for value in given if isinstance(value, str)], params)
+        known("data", [value for value in given if isinstance(value, str)], {*params, *curves})
+        told = [name for g in cells for name in re.findall(r"{(\w+)}", g["label"])]
+        known("data", told, params)
     if scrub := config.get("scrub"):
         for curve in scrub.get("curves", []):
             known("scrub", [curve["key"], *curve.get("where", [])[:1]], curves)

@@ -139,6 +139,8 @@ def look(
     plus, minus = fresh(1.0), fresh(-1.0)
     return {
         "y": 1 * y,
+        "trace": -alpha * y,
+        "coarse": length / torch.sqrt(s),
         "answers": 1 * f[0],
         "loss": models.logistic(f, y[None])[0],
         "train_error": measure.error(y * f)[0],

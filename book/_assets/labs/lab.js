@@ -76,7 +76,7 @@
       this.at = 1;
       this.panels = [...[data && { kind: "data", show: "rows", ...data }, scrub && { kind: "inside", ...scrub }].filter((p) => p && p.show), ...plots.map((p, of) => ({ kind: "plot", of, ...p })), ...(phase ? [{ kind: "map", ...phase }] : [])];
       this.front = predict ? this.panels.findIndex((p) => p.kind === "plot") : this.panels.length - 1; // the panel in view where there is room for one
-      this.open = [0, this.front || 1]; // and where there is room for two
+      this.open = [Math.max(0, this.panels.findIndex((p) => p.kind === "inside")), this.front]; // and where there is room for two
       this.asking = predict && !Object.keys(linked).length;
       this.params = { ...this.config.params, ...(this.asking ? predict.set : linked) };
       this.run = { id: 0, done: false, result: null };
@@ -504,8 +504,8 @@ ${rest.length ? `<details class="more"${open ? " open" : ""}><summary>More: ${ht
       says.innerHTML = coloured(scrub && this.at < 1 ? this.moment() : this.sentence());
     }
 
-    moment() {
-      return say(this.config.scrub.sentence, ends(this.run.result, this.run.params, this.now()));
+    moment(now = this.now()) {
+      return say(this.config.scrub.sentence, ends(this.run.result, this.run.params, now));
     }
 
     now() {
@@ -538,7 +538,7 @@ ${rest.length ? `<details class="more"${open ? " open" : ""}><summary>More: ${ht
           const all = ranges.filter((_, i) => i === p.of || (p.group && plots[i].group === p.group));
           const span = [Math.min(...all.map((r) => r[0])), Math.max(...all.map((r) => r[1]))];
           ({ f: p.f, legend, svg } = drawPlot(p, result, this.ghost && this.ghost.result, span, width, high, "clip" + p.of, now));
-        } else [legend, svg] = this.drawInside(p, this.asking ? 0 : now, width, high);
+        } else [legend, svg] = this.drawInside(p, this.asking ? -1 : now, width, high);
         box.querySelector("ul").innerHTML = legend;
         box.querySelector(".pad > div").innerHTML = svg;
       });
@@ -549,11 +549,11 @@ ${rest.length ? `<details class="more"${open ? " open" : ""}><summary>More: ${ht
     }
 
     drawInside(panel, now, width, height) {
-      const { show, curves = panel.cells || [], title, alt } = panel, { result, params } = this.run, notes = [];
+      const { show, curves = panel.cells || [], title, alt, note } = panel, { result, params } = this.run, notes = note ? [note] : [];
       const svg = INSIDE[show](panel, (key) => result.curves[key], width, height, params)(now, notes);
-      const swatch = (c) => `<li>${mark(`<rect y="3" width="22" height="8" fill="var(--${c.color})"/>`)}${html(c.label)}</li>`;
+      const swatch = (c) => `<li>${mark(`<rect y="3" width="22" height="8" fill="var(--${c.color})"/>`)}${html(c.label.replace(/{(\w+)}/g, (_, k) => format(params[k])))}</li>`;
       const shown = curves.filter((c, k) => show !== "disc" && c.color && curves.findIndex((o) => o.label === c.label) === k);
-      return [shown.map(swatch).join("") + notes.map((n) => `<li>${n}</li>`).join(""), picture(title + ": " + (alt || this.moment()), width, height, svg)];
+      return [shown.map(swatch).join("") + notes.map((n) => `<li>${n}</li>`).join(""), picture(title + ": " + (alt || (now < 0 ? "before training" : this.moment(now))), width, height, svg)];
     }
 
     drawTime(now) {
