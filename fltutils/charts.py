@@ -19,7 +19,8 @@ LOOKS: list[tuple[str, Any, str]] = [
     (plots.GREEN, "-", "o"), (plots.PINK, "--", "s"), (plots.SKY, "-.", "^"),
     (plots.GREY, ":", "D"), (plots.BROWN, (0, (5, 1, 1, 1, 1, 1)), "v"),
 ]  # fmt: skip
-LEARNING, HARM = re.compile(r"signal|\\gamma"), re.compile(r"noise|memory|error|loss|\\rho")
+LEARNING = re.compile(r"signal|\\gamma")
+HARM = re.compile(r"(?<!label-)noise|memory|error|loss|\\rho")
 
 
 def hue_of(name: str, other: str = plots.GREEN) -> str:
@@ -162,11 +163,9 @@ def phase_diagram(
 
 
 def _plainly(axis: Axis, at: np.ndarray, few: int = 8) -> None:
-    """Plain numbers on a log axis: each value where they are few, else round ones."""
-    if len(at) < few:
-        plots.ticks(axis, at.tolist())
-    elif at.max() < 1000 * at.min():
-        plots.ticks(axis, _round(at.min(), at.max()))
+    """Plain numbers on a log axis of up to three decades: each where they are few, else round."""
+    if at.max() < 1000 * at.min():
+        plots.ticks(axis, at.tolist() if len(at) < few else _round(at.min(), at.max()))
 
 
 def _round(low: float, high: float) -> list[float]:
