@@ -40,7 +40,7 @@ def digits(rng: Rng, p: float, parts: list[int]) -> list[tuple[Tensor, Tensor, T
 
     Of each part its patches, its labels as given, a share p of them another digit, and as they are.
     """
-    from sklearn.datasets import load_digits
+    from sklearn.datasets import load_digits  # type: ignore[import-untyped]
 
     images, labels = load_digits(return_X_y=True)
     order = rng.permutation(len(labels))
