@@ -16,6 +16,7 @@ One idea a module:
     rules         one update rule, one function
     remedies      what may keep a network from memory: one list for all chapters
     measure       gamma, rho, losses, errors
+    rare          errors too rare to count
     fit           lines, crossings and their quality
     claims        a claim, its bounds, margin and verdict, as data
     charts        the figures that recur, one call each

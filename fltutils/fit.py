@@ -85,6 +85,13 @@ def crossing(x: ArrayLike | Table, y: ArrayLike | str, level: float) -> Any:
     return np.exp(xs[i] + share * (xs[i + 1] - xs[i]))
 
 
+def in_order(low: Table, high: Table, axis: str) -> Table:
+    """The share of pairs in which a value of `low` lies under one of `high`, ties as one half."""
+    a, b = low, high.rename({axis: "other"})
+    pairs = a.count(axis) * b.count("other")
+    return ((a < b).sum((axis, "other")) + (a == b).sum((axis, "other")) / 2) / pairs
+
+
 def r2_about(y: ArrayLike, prediction: ArrayLike) -> float:
     """1 - E(y - prediction)^2 / Var(y): the share of the variance that a prediction explains."""
     ys, guess = np.asarray(y, dtype=np.float64), np.asarray(prediction, dtype=np.float64)

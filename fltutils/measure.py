@@ -8,7 +8,7 @@ The signal-noise decomposition of a weight vector is
 import torch
 
 from fltutils import check, models, span
-from fltutils.signal_noise import weights
+from fltutils.signal_noise import products, weights
 from fltutils.train import State
 
 Tensor = torch.Tensor
@@ -95,13 +95,20 @@ def seen(s: State) -> tuple[Tensor, Tensor]:
 
 
 def fresh_parts(
-    along: Tensor, root: Tensor, E: Tensor, sigma: Tensor, q: int | Tensor
+    along: Tensor,
+    root: Tensor,
+    E: Tensor,
+    sigma: Tensor,
+    q: int | Tensor,
+    old: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
     """The parts of f on fresh data: of the noise (R, samples), of the signal at y = 1, -1 (R, 2).
 
-    root' root = W W', so that sigma E root is <w, xi> for standard Gaussian E (R, samples, 2m).
+    root' root = W W', so that sigma E root is <w, xi> for standard Gaussian E (R, samples, 2m);
+    `old`, (R, samples, 2, m), is what the neurons answer to a patch beside it.
     """
     A = sigma[:, None, None, None] * (E @ root).view(*E.shape[:2], 2, along.shape[-1])
+    A = A if old is None else A + old
     F = models.act(torch.stack([along, -along], 1), q).mean(-1)  # (R, y, j)
     noise = models.act(A, q).mean(-1)
     return noise[..., 0] - noise[..., 1], F[..., 0] - F[..., 1]
@@ -112,33 +119,38 @@ def margins(noise: Tensor, signal: Tensor) -> Tensor:
     return torch.cat([signal[:, :1] + noise, -signal[:, 1:] - noise], 1)
 
 
-def fresh_margins(s: State, *, q: int, samples: int = 1000) -> Tensor:
+def fresh_margins(s: State, *, q: int, samples: int = 1000, reused: bool = False) -> Tensor:
     """y f(x) on fresh data with the true label y, (R, 2 samples).
 
     The network sees fresh noise through <w, xi>, jointly Gaussian with covariance
     sigma^2 W W' (W without its part along mu if the noise is projected), so 2m numbers are drawn
     a sample, not d. Every draw serves both labels; a run's draws come from its own stream. Runs are
     taken a few at a time, so that their draws stay in the cache and no batch needs a gigabyte.
+
+    With `reused` the noise of a sample is a training patch, each in turn, plus fresh noise.
     """
     samples = check.count("samples", samples)
     (along, W), data = seen(s), s.data
     root = torch.linalg.qr(W.transpose(1, 2), mode="r").R  # root' root = W W'
     root = root * torch.where(root.diagonal(dim1=1, dim2=2) < 0, -1.0, 1.0)[..., None]  # unique
     at_once = max(1, DRAWN // (samples * root.shape[1]))
+    old = products(s)[..., 1:].permute(0, 3, 1, 2) if reused else None
+    turn = torch.arange(samples) % data.y.shape[1]
     found = []
     for few in torch.arange(len(root)).split(at_once):
         draws = torch.empty(len(few), samples, root.shape[1], dtype=root.dtype)
         for z, run in zip(draws.numpy(), data.run[few], strict=True):
             rng = span.stream(data.seed, int(run), "signal-noise: fresh samples")
             rng.standard_normal(out=z)
-        parts = fresh_parts(along[few], root[few], draws, data.sigma[few], q)
+        beside = None if old is None else old[few][:, turn]
+        parts = fresh_parts(along[few], root[few], draws, data.sigma[few], q, beside)
         found.append(margins(*parts))
     return torch.cat(found)
 
 
-def test_error(s: State, *, q: int, samples: int = 1000) -> Tensor:
+def test_error(s: State, *, q: int, samples: int = 1000, reused: bool = False) -> Tensor:
     """L_D^{0-1} = P(y f(x) <= 0) with the true label y, (R,)."""
-    return error(fresh_margins(s, q=q, samples=samples))
+    return error(fresh_margins(s, q=q, samples=samples, reused=reused))
 
 
 def test_loss(s: State, *, q: int, samples: int = 1000) -> Tensor:

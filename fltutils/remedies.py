@@ -14,7 +14,7 @@ import torch
 from fltutils import check, models, signal_noise, span
 from fltutils.rules import Params
 from fltutils.signal_noise import SignalNoise
-from fltutils.train import Problem, State
+from fltutils.train import Problem, State, train
 
 Tensor = torch.Tensor
 Pull = Callable[[Tensor, SignalNoise], Tensor]
@@ -140,6 +140,20 @@ def flipped_once(data: SignalNoise, p: float) -> SignalNoise:
     return data._replace(y_obs=torch.where(torch.from_numpy(wrong), -data.y, data.y))
 
 
+def small_losses(data: SignalNoise, q: int, eta: Any) -> Problem:
+    """Descent on the samples whose loss is at most log 2 at T = eta sigma^2 d t / (n m) = 1.
+
+    Training goes on from there, without the others.
+    """
+    n, m = data.y.shape[1], data.W0.shape[2]
+    lengths = data.xi.square().sum(2).mean(1).numpy()
+    steps = max(1, round(float(np.mean(n * m / (np.asarray(eta) * lengths)))))
+    problem = signal_noise.problem(data, q=q)
+    then = train(problem, eta=eta, steps=steps).last
+    kept = (data.y_obs * then.f >= 0).to(data.y.dtype)
+    return problem._replace(start=then.params, data=problem.data._replace(weight=kept))
+
+
 class Remedy(NamedTuple):
     """How to train: the problem, the step in units of the plain one, options of the loop."""
 
@@ -172,6 +186,8 @@ REMEDIES = {
     ),
     "label smoothing": Remedy(lambda data, q, p, eta: smoothing(data, q, p)),
     "weight decay": Remedy(lambda data, q, p, eta: decay(data, q, 1e-3, eta)),
+    "weight decay of 0.05": Remedy(lambda data, q, p, eta: decay(data, q, 0.05, eta)),
+    "small losses alone": Remedy(lambda data, q, p, eta: small_losses(data, q, eta)),
     "flips that stay": Remedy(
         lambda data, q, p, eta: signal_noise.problem(flipped_once(data, p), q=q)
     ),

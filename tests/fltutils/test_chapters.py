@@ -8,10 +8,11 @@ import jupytext
 import numpy as np
 import pytest
 import torch
+import xarray as xr
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fltutils import attention, models, signal_noise, tokens, train
+from fltutils import attention, measure, models, signal_noise, tokens, train
 from tests.fltutils import plain
 from tests.fltutils.batches import batch, trained
 from tools.chapters import live
@@ -47,7 +48,8 @@ def sandbox() -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def wrong_labels() -> dict[str, Any]:
-    return definitions("label_noise", "flipped", "margins", "strength", "law", "active")
+    rows = {"xr": xr, "ROWS": ("run", "sample")}
+    return definitions("label_noise", "margins", "speeds", "course", **rows)
 
 
 @pytest.fixture(scope="module")
@@ -118,13 +120,15 @@ def test_law_of_label_noise_is_gradient_descent_on_orthogonal_noise(
     run = train.train(
         signal_noise.problem(data), eta=dT * n * m / d, steps=steps, record={"f": lambda s: s.f}
     )
-    alpha = wrong_labels["active"](data)
+    on = measure.own(data.W0 @ data.xi.transpose(1, 2)[:, None], data.y_obs) > 0
+    alpha = on.double().mean(1)
     assert float(alpha.min()) < 0.5 < float(alpha.max())
-    u, v = wrong_labels["law"](data.y, data.y_obs, alpha, c, dT, steps)
-    told = [wrong_labels["margins"](*x, data.y, data.y_obs) for x in zip(u, v, strict=True)]
+    law = wrong_labels["course"](
+        data.y, data.y_obs, lambda v, alpha: alpha, alpha, c, dT * steps, dT
+    )
+    assert int((data.y != data.y_obs).sum()) > 2
     found = data.y_obs * run.history["f"]
-    assert int(wrong_labels["flipped"](data).sum()) > 2
-    torch.testing.assert_close(torch.stack(told), found, rtol=0, atol=1e-6)
+    torch.testing.assert_close(torch.tensor(law.margin.values), found, rtol=0, atol=1e-6)
 
 
 @few

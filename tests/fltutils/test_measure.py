@@ -5,7 +5,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fltutils import measure, signal_noise, train
+from fltutils import measure, models, signal_noise, train
 from tests.fltutils import plain
 from tests.fltutils.batches import batch, embedded, trained
 
@@ -199,3 +199,18 @@ def test_samples_must_be_a_whole_number(samples: int) -> None:
     _, s = one_trained(True, 1)
     with pytest.raises(ValueError, match=r"samples = .*: samples must be a whole number >= 1"):
         measure.test_error(s, q=1, samples=samples)
+
+
+def test_reused_noise_is_that_of_training_patches_in_turn_and_fresh_noise() -> None:
+    """At a large dimension fresh noise does nothing beside it: the network on its own patches."""
+    s = signal_noise.draw(n=12, d=10**12, mu=10**6, m=5, sigma0=1e-9, flip=0.2, runs=2)
+    last = trained(s, eta=1e-10, steps=40).last
+    A = signal_noise.products(last)
+    found = measure.fresh_margins(last, q=1, samples=24, reused=True)
+    for k, y in enumerate((1.0, -1.0)):
+        f = models.cnn_from_products(A, torch.full_like(last.f, y), 1)
+        both = found[:, 24 * k : 24 * (k + 1)]
+        for part in (both[:, :12], both[:, 12:]):
+            torch.testing.assert_close(part, y * f, rtol=0.01, atol=0.01)
+    again = measure.test_error(last, q=1, samples=24, reused=True)
+    torch.testing.assert_close(again, measure.error(found))

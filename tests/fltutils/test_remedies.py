@@ -79,3 +79,15 @@ def test_noise_on_the_gradient_is_as_large_as_said() -> None:
     stream = draws(data)
     seen = torch.stack([next(stream)["weight"] for _ in range(200)])
     assert float(seen.std()) == pytest.approx(0.3, rel=0.02)
+
+
+def test_small_losses_alone_goes_on_without_the_samples_that_are_rejected() -> None:
+    data = signal_noise.draw(n=40, d=4000, mu=40.0, m=6, sigma0=1e-4, flip=0.2, runs=3, seed=1)
+    eta = 0.04 * 40 * 6 / 4000
+    problem = remedies.small_losses(data, 1, eta)
+    flipped = data.y != data.y_obs
+    assert torch.equal(problem.data.weight == 0, flipped)
+    then = train.train(signal_noise.problem(data), eta=eta, steps=25).last  # T = 1
+    assert torch.allclose(problem.start[0], then.params[0], rtol=0.1, atol=1e-3)
+    late = train.train(problem, eta=eta, steps=300).last
+    assert ((data.y_obs * late.f > 0) == ~flipped).all()
