@@ -7,9 +7,10 @@ The signal-noise decomposition of a weight vector is
 
 import torch
 
-from fltutils import check, models, span
+from fltutils import check, models, span, train
+from fltutils.rules import Params, along
 from fltutils.signal_noise import weights
-from fltutils.train import State
+from fltutils.train import Problem, State
 
 Tensor = torch.Tensor
 TINY = torch.finfo(torch.float64).tiny
@@ -153,3 +154,29 @@ def held_out_loss(s: State, *, q: int, samples: int) -> Tensor:
     """The loss on 2 samples that early stopping may look at, none of them a test sample, (R,)."""
     margins = fresh_margins(s, q=q, samples=samples, use="signal-noise: held-out samples")
     return torch.nn.functional.softplus(-margins).mean(-1)
+
+
+def rise(problem: Problem, params: Params, r: float, climbs: int = 30) -> Tensor:
+    """How much the loss rises within a distance r of params, as far as an ascent finds, (R,).
+
+    The ascent takes a step of r along the gradient, then steps of r / 3, each back into the ball.
+    """
+    data, descent = problem.data, problem.descent
+    if descent is None:
+        raise ValueError("problem has no descent: rise needs the gradient in closed form")
+
+    def length(D: Params) -> Tensor:
+        found = train.norm(D) if problem.norm is None else problem.norm(D, data)
+        return found.clamp(min=TINY)
+
+    here = params
+    f, cache = problem.outputs(here, data)
+    first = highest = problem.loss(f, data)
+    for climb in range(check.count("climbs", climbs)):
+        D = descent(f, cache, data)
+        here = along(here, -(r if climb == 0 else r / 3) / length(D), D)
+        off = tuple(w - at for w, at in zip(here, params, strict=True))
+        here = along(params, (r / length(off)).clamp(max=1), off)
+        f, cache = problem.outputs(here, data)
+        highest = torch.maximum(highest, problem.loss(f, data))
+    return highest - first
