@@ -7,9 +7,10 @@ The signal-noise decomposition of a weight vector is
 
 import torch
 
-from fltutils import check, models, span
+from fltutils import check, models, span, train
+from fltutils.rules import Params, along
 from fltutils.signal_noise import products, weights
-from fltutils.train import State
+from fltutils.train import Problem, State
 
 Tensor = torch.Tensor
 TINY = torch.finfo(torch.float64).tiny
@@ -119,8 +120,13 @@ def margins(noise: Tensor, signal: Tensor) -> Tensor:
     return torch.cat([signal[:, :1] + noise, -signal[:, 1:] - noise], 1)
 
 
-def fresh_margins(s: State, *, q: int, samples: int = 1000, reused: bool = False) -> Tensor:
-    """y f(x) on fresh data with the true label y, (R, 2 samples).
+FRESH = "signal-noise: fresh samples"
+
+
+def fresh_margins(
+    s: State, *, q: int, samples: int = 1000, reused: bool = False, use: str = FRESH
+) -> Tensor:
+    """y f(x) on fresh data with the true label y, (R, 2 samples), other ones for each use.
 
     The network sees fresh noise through <w, xi>, jointly Gaussian with covariance
     sigma^2 W W' (W without its part along mu if the noise is projected), so 2m numbers are drawn
@@ -140,7 +146,7 @@ def fresh_margins(s: State, *, q: int, samples: int = 1000, reused: bool = False
     for few in torch.arange(len(root)).split(at_once):
         draws = torch.empty(len(few), samples, root.shape[1], dtype=root.dtype)
         for z, run in zip(draws.numpy(), data.run[few], strict=True):
-            rng = span.stream(data.seed, int(run), "signal-noise: fresh samples")
+            rng = span.stream(data.seed, int(run), use)
             rng.standard_normal(out=z)
         beside = None if old is None else old[few][:, turn]
         parts = fresh_parts(along[few], root[few], draws, data.sigma[few], q, beside)
@@ -156,3 +162,35 @@ def test_error(s: State, *, q: int, samples: int = 1000, reused: bool = False) -
 def test_loss(s: State, *, q: int, samples: int = 1000) -> Tensor:
     """L_D = E log(1 + exp(-y f(x))) with the true label y, (R,)."""
     return torch.nn.functional.softplus(-fresh_margins(s, q=q, samples=samples)).mean(-1)
+
+
+def held_out_loss(s: State, *, q: int, samples: int) -> Tensor:
+    """The loss on 2 samples that early stopping may look at, none of them a test sample, (R,)."""
+    margins = fresh_margins(s, q=q, samples=samples, use="signal-noise: held-out samples")
+    return torch.nn.functional.softplus(-margins).mean(-1)
+
+
+def rise(problem: Problem, params: Params, r: float, climbs: int = 30) -> Tensor:
+    """How much the loss rises within a distance r of params, as far as an ascent finds, (R,).
+
+    The ascent takes a step of r along the gradient, then steps of r / 3, each back into the ball.
+    """
+    data, descent = problem.data, problem.descent
+    if descent is None:
+        raise ValueError("problem has no descent: rise needs the gradient in closed form")
+
+    def length(D: Params) -> Tensor:
+        found = train.norm(D) if problem.norm is None else problem.norm(D, data)
+        return found.clamp(min=TINY)
+
+    here = params
+    f, cache = problem.outputs(here, data)
+    first = highest = problem.loss(f, data)
+    for climb in range(check.count("climbs", climbs)):
+        D = descent(f, cache, data)
+        here = along(here, -(r if climb == 0 else r / 3) / length(D), D)
+        off = tuple(w - at for w, at in zip(here, params, strict=True))
+        here = along(params, (r / length(off)).clamp(max=1), off)
+        f, cache = problem.outputs(here, data)
+        highest = torch.maximum(highest, problem.loss(f, data))
+    return highest - first
