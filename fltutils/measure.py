@@ -112,8 +112,11 @@ def margins(noise: Tensor, signal: Tensor) -> Tensor:
     return torch.cat([signal[:, :1] + noise, -signal[:, 1:] - noise], 1)
 
 
-def fresh_margins(s: State, *, q: int, samples: int = 1000) -> Tensor:
-    """y f(x) on fresh data with the true label y, (R, 2 samples).
+FRESH = "signal-noise: fresh samples"
+
+
+def fresh_margins(s: State, *, q: int, samples: int = 1000, use: str = FRESH) -> Tensor:
+    """y f(x) on fresh data with the true label y, (R, 2 samples), other ones for each use.
 
     The network sees fresh noise through <w, xi>, jointly Gaussian with covariance
     sigma^2 W W' (W without its part along mu if the noise is projected), so 2m numbers are drawn
@@ -129,7 +132,7 @@ def fresh_margins(s: State, *, q: int, samples: int = 1000) -> Tensor:
     for few in torch.arange(len(root)).split(at_once):
         draws = torch.empty(len(few), samples, root.shape[1], dtype=root.dtype)
         for z, run in zip(draws.numpy(), data.run[few], strict=True):
-            rng = span.stream(data.seed, int(run), "signal-noise: fresh samples")
+            rng = span.stream(data.seed, int(run), use)
             rng.standard_normal(out=z)
         parts = fresh_parts(along[few], root[few], draws, data.sigma[few], q)
         found.append(margins(*parts))
@@ -144,3 +147,9 @@ def test_error(s: State, *, q: int, samples: int = 1000) -> Tensor:
 def test_loss(s: State, *, q: int, samples: int = 1000) -> Tensor:
     """L_D = E log(1 + exp(-y f(x))) with the true label y, (R,)."""
     return torch.nn.functional.softplus(-fresh_margins(s, q=q, samples=samples)).mean(-1)
+
+
+def held_out_loss(s: State, *, q: int, samples: int) -> Tensor:
+    """The loss on 2 samples that early stopping may look at, none of them a test sample, (R,)."""
+    margins = fresh_margins(s, q=q, samples=samples, use="signal-noise: held-out samples")
+    return torch.nn.functional.softplus(-margins).mean(-1)
