@@ -14,9 +14,9 @@ import numpy as np
 import torch
 
 from fltutils import check, models, signal_noise, span
-from fltutils.rules import Params
+from fltutils.rules import Params, along
 from fltutils.signal_noise import SignalNoise
-from fltutils.train import Problem, State, train
+from fltutils.train import Problem, State, norm, train
 
 Tensor = torch.Tensor
 Pull = Callable[[Tensor, SignalNoise], Tensor]
@@ -27,7 +27,7 @@ def pulled(problem: Problem, g: Pull, q: int) -> Problem:
     """The problem with pulls g(f, data), (R, n), in place of those of its loss."""
 
     def descent(f: Tensor, A: Tensor, data: SignalNoise) -> Params:
-        return (models.pull(A, data.y, g(f, data), q),)
+        return (signal_noise.direction(models.pull(A, data.y, g(f, data), q), data),)
 
     return problem._replace(descent=descent)
 
@@ -141,7 +141,7 @@ def masked(problem: Problem, q: int, rate: float) -> Problem:
 
     def descent(f: Tensor, A: Tensor, data: SignalNoise) -> Params:
         C = models.pull(seen(A, data), data.y, models.downhill(f, data.y_obs, data.weight), q)
-        return (seen(C, data),)
+        return (signal_noise.direction(seen(C, data), data),)
 
     return drawing(
         problem._replace(outputs=outputs, descent=descent),
@@ -167,6 +167,25 @@ def shaken(problem: Problem, length: float) -> Problem:
         return np.asarray(length * u / np.sqrt((u**2).sum()))
 
     return drawing(problem._replace(outputs=outputs), "remedies: random climb", unit, labels=False)
+
+
+def climbed(problem: Problem, tau: float) -> Problem:
+    """-grad L(w) <- -grad L(w + tau grad L / ||grad L||): the climb of SAM, for any rule."""
+
+    def outputs(params: Params, data: Any) -> tuple[Tensor, Any]:
+        f, cache = problem.outputs(params, data)
+        return f, (cache, params)
+
+    def descent(f: Tensor, cache: Any, data: Any) -> Params:
+        inner, params = cache
+        assert problem.descent is not None
+        D = problem.descent(f, inner, data)
+        length = norm(D) if problem.norm is None else problem.norm(D, data)
+        climb = torch.where(length > 0, tau / length, 0.0)
+        above = along(params, -climb, D)
+        return problem.descent(*problem.outputs(above, data), data)
+
+    return problem._replace(outputs=outputs, descent=descent)
 
 
 def flipped_once(data: SignalNoise, p: float) -> SignalNoise:
@@ -202,7 +221,8 @@ def small_losses(data: SignalNoise, q: int, eta: Any) -> Problem:
 class Remedy(NamedTuple):
     """How to train: the problem, the step in units of the plain one, rule and options of the loop.
 
-    `problem` takes data, q, p (the rate of flips), eta, and perhaps `batch`, of mini-batches.
+    `problem` takes data, q, p (the rate of flips), eta, and perhaps `batch`, of mini-batches, or
+    `in_span=False`, for rules that see coordinates.
     """
 
     problem: Callable[..., Problem]
@@ -210,18 +230,16 @@ class Remedy(NamedTuple):
     options: Mapping[str, Any] = {}
 
 
-def _plain(data: SignalNoise, q: int, *_: Any, batch: int | None = None) -> Problem:
-    return signal_noise.problem(data, q=q, batch=batch)
+def _plain(data: SignalNoise, q: int, *_: Any, **how: Any) -> Problem:
+    return signal_noise.problem(data, q=q, **how)
 
 
-def _weights(data: SignalNoise, q: int, *_: Any, batch: int | None = None) -> Problem:
-    return signal_noise.problem(data, q=q, batch=batch, in_span=False)
+def _weights(data: SignalNoise, q: int, *_: Any, **how: Any) -> Problem:
+    return signal_noise.problem(data, q=q, **{**how, "in_span": False})
 
 
-def _flips(
-    data: SignalNoise, q: int, p: float, eta: Any = None, batch: int | None = None
-) -> Problem:
-    return signal_noise.problem(data, q=q, label_noise=p, batch=batch)
+def _flips(data: SignalNoise, q: int, p: float, eta: Any = None, **how: Any) -> Problem:
+    return signal_noise.problem(data, q=q, label_noise=p, **how)
 
 
 def _as_long_as_flips(data: SignalNoise, p: float) -> float:
@@ -238,8 +256,8 @@ REMEDIES = {
     "steps a tenth as large": Remedy(_plain, 0.1),
     "steps 3 times as large": Remedy(_plain, 3.0),
     "steps 10 times as large": Remedy(_plain, 10.0),
-    "mini-batches of 10": Remedy(lambda data, q, p, eta: _plain(data, q, batch=10)),
-    "mini-batches of 1": Remedy(lambda data, q, p, eta: _plain(data, q, batch=1), 2.5),
+    "mini-batches of 10": Remedy(lambda data, q, p, eta, **b: _plain(data, q, batch=10, **b)),
+    "mini-batches of 1": Remedy(lambda data, q, p, eta, **b: _plain(data, q, batch=1, **b), 2.5),
     "label smoothing": Remedy(lambda data, q, p, eta, **b: smoothing(_plain(data, q, **b), q, p)),
     "weight decay": Remedy(
         lambda data, q, p, eta, **b: decayed(_weights(data, q, **b), 1e-3 / eta)

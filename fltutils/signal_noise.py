@@ -206,7 +206,7 @@ def problem(
 
     def descent(f: Tensor, A: Tensor, data: SignalNoise) -> Params:
         C = models.pull(A, data.y, models.downhill(f, data.y_obs, data.weight), q)
-        return (C if data.G is not None else _times(C, data.X),)
+        return (direction(C, data),)
 
     def draws(data: SignalNoise) -> Iterator[dict[str, Tensor]]:
         return noisy_labels(data, label_noise, batch)
@@ -235,6 +235,11 @@ def _products(params: Params, data: SignalNoise) -> Tensor:
     if data.A0 is None or data.G is None:
         return _times(leaf, data.X.transpose(1, 2))
     return torch.baddbmm(data.A0, leaf.view_as(data.A0), data.G).view_as(leaf)
+
+
+def direction(C: Tensor, data: SignalNoise) -> Tensor:
+    """sum_k C_k x_k in terms of the parameters: C for coefficients, C X for weights."""
+    return C if data.G is not None else _times(C, data.X)
 
 
 def norm(D: Params, data: SignalNoise) -> Tensor:

@@ -53,15 +53,6 @@ def wrong_labels() -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def adaptive() -> dict[str, Any]:
-    found = definitions(
-        "adam_vs_gd", "dimension", "draw", "sign_gd", "adam", "of_samples", "transformer"
-    )
-    found["attention"] = attention
-    return found
-
-
-@pytest.fixture(scope="module")
 def head() -> dict[str, Any]:
     return definitions("transformer_overfitting", "attend", "hear", "head", "head_pulls", "law")
 
@@ -145,32 +136,6 @@ def test_sam_of_sharpness_aware(case: tuple[int, int]) -> None:
 
 
 @pytest.mark.parametrize("rule", ["sign_gd", "adam"])
-def test_rules_of_adam_vs_gd(adaptive: dict[str, Any], rule: str) -> None:
-    p = plain.problem(4)
-    W, m, v = p.W0, torch.zeros_like(p.W0), torch.zeros_like(p.W0)
-    for t in range(1, 11):
-        g = plain.gradient(W, p, 3)
-        if rule == "adam":
-            W, m, v = adaptive["adam"](W, g, 0.01, m, v, t)
-        else:
-            W = adaptive["sign_gd"](W, g, 0.01)
-    run = trained(batch([p]), q=3, rule=rule, eta=0.01, steps=10)
-    torch.testing.assert_close(signal_noise.weights(run.last)[0], W, rtol=1e-10, atol=1e-12)
-
-
-def test_sparse_noise_of_adam_vs_gd(adaptive: dict[str, Any]) -> None:
-    """s entries a patch, and the trace; where patches overlap they share a column."""
-    n, d, s = 6, 13, 4
-    y, xi = adaptive["draw"](n, d, s, 0.5, 0.2, np.random.default_rng(0))
-    assert np.array_equal(xi[:, 0], -0.2 * y)
-    assert np.array_equal((xi[:, 1:] != 0).sum(1), [s] * n)
-    assert (xi[:, 1:] != 0).any(0).sum() <= d - 1 < n * s
-    _, wide = adaptive["draw"](400, 10**8, 20, 0.5, 0.2, np.random.default_rng(1))
-    assert abs(wide[:, 1:][wide[:, 1:] != 0].std() - 0.5) < 0.02
-    assert adaptive["dimension"](3, 5) == 45**2
-
-
-@pytest.mark.parametrize("rule", ["sign_gd", "adam"])
 def test_coordinates_that_no_sample_touches_stay(rule: str) -> None:
     """What frees the dimension in adam_vs_gd: the used columns alone train the same network."""
     p = plain.problem(2)
@@ -190,20 +155,21 @@ def test_coordinates_that_no_sample_touches_stay(rule: str) -> None:
     torch.testing.assert_close(W[..., :5], V, rtol=1e-12, atol=1e-14)
 
 
-def test_transformer_of_adam_vs_gd(adaptive: dict[str, Any]) -> None:
+def test_transformer_of_adam_vs_gd() -> None:
     """Against the two tokens, the softmax and the sums written out."""
+    chapter = definitions("adam_vs_gd", "heads", "on_data", attention=attention)
     rng = np.random.default_rng(3)
     Q, K, V, X = (
         torch.from_numpy(rng.standard_normal(shape))
-        for shape in ((4, 7), (4, 7), (2, 3, 7), (6, 7))
+        for shape in ((10, 7), (10, 7), (2, 3, 7), (6, 7))
     )
     y = torch.tensor([1.0, -1.0, 1.0, -1.0, 1.0], dtype=torch.float64)
-    f = torch.zeros_like(y)
+    f, weights = torch.zeros_like(y), torch.zeros(5, 2, 2).double()
     for i in range(5):
         tokens = torch.stack([y[i] * X[0], X[1 + i]])
-        for x in tokens:
-            weight = ((tokens @ K.T) @ (Q @ x)).softmax(0)
-            values = V.mean(1) @ (weight @ tokens)
+        for k, x in enumerate(tokens):
+            weights[i, k] = ((tokens @ K.T) @ (Q @ x)).softmax(0)
+            values = V.mean(1) @ (weights[i, k] @ tokens)
             f[i] += values[0] - values[1]
 
     class Data:
@@ -211,8 +177,10 @@ def test_transformer_of_adam_vs_gd(adaptive: dict[str, Any]) -> None:
 
     data: Any = Data()
     data.X, data.y = X[None], y[None]
-    found, _ = adaptive["transformer"]((Q[None], K[None], V[None]), data)
+    W = torch.cat([Q, K, V.flatten(0, 1)])[None]
+    found, S = chapter["on_data"]((W,), data)
     torch.testing.assert_close(found[0], f, rtol=1e-10, atol=1e-12)
+    torch.testing.assert_close(S[0], weights, rtol=1e-10, atol=1e-12)
 
 
 @few

@@ -39,7 +39,8 @@ def test_every_remedy_trains_and_moves_the_network(name: str, batch: int | None)
     if options.get("rule") in train.SEES_COORDINATES:
         data = signal_noise.in_space(data, D)
     options = {**options, **({"tau": 0.1} if name == "SAM" else {})}
-    more = {} if batch is None or "batches" in name else {"batch": batch}
+    alone = "batches" in name or name == "small losses alone"
+    more = {} if batch is None or alone else {"batch": batch}
     run = train.train(change(data, Q, P, ETA, **more), eta=size * ETA, steps=3, **options)
     A = signal_noise.products(run.last)
     assert bool(A.isfinite().all())
@@ -184,6 +185,35 @@ def test_a_random_climb_has_its_length_and_is_where_the_gradient_is_taken() -> N
     (found,) = train.train(climb, eta=ETA, steps=1).last.params
     assert torch.allclose(found, W + ETA * D)
     assert torch.equal(climb.outputs((W,), climb.data)[0], problem.outputs((W,), climb.data)[0])
+
+
+def test_a_climb_under_descent_is_sam_and_goes_before_any_rule() -> None:
+    problem = plain(drawn(), batch=6, in_span=False)
+    found = after(remedies.climbed(problem, 0.1), 5)
+    sam = train.train(problem, rule="sam", eta=ETA, steps=5, tau=0.1).last
+    assert torch.allclose(found, signal_noise.products(sam))
+    still = problem._replace(draws=None)
+    (W,) = still.start
+    assert still.descent is not None
+    (D,) = still.descent(*still.outputs((W,), still.data), still.data)
+    length = train.norm((D,))[:, None, None, None]
+    (above,) = still.descent(*still.outputs((W - 0.1 * D / length,), still.data), still.data)
+    climbed = remedies.climbed(still._replace(sees_coordinates=True), 0.1)
+    (signs,) = train.train(climbed, rule="sign_gd", eta=ETA, steps=1).last.params
+    assert torch.allclose(signs, W + ETA * above.sign())
+    flat = remedies.climbed(still._replace(norm=None), 0.1)
+    assert torch.allclose(after(flat), after(climbed))
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["gradient descent", "mini-batches of 10", "mini-batches of 1", "label smoothing",
+     "flips that stay", "noise on the pulls", "dropout of half", "fresh flips"],
+)  # fmt: skip
+def test_a_remedy_on_weights_walks_the_path_of_its_coefficients(name: str) -> None:
+    data, change = drawn(), remedies.REMEDIES[name].problem
+    paths = [after(change(data, Q, P, ETA, in_span=x), 5) for x in (True, False)]
+    assert torch.allclose(*paths)
 
 
 def test_flips_that_stay_are_a_share_of_the_labels() -> None:

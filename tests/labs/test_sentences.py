@@ -220,7 +220,7 @@ def of_terms(text: str, v: Values) -> None:
 
 
 def of_rules(text: str, v: Values) -> None:
-    """Trained or not, which class is lost, and where the run stands beside the turn."""
+    """Trained or not, which class is lost, and where the run stands beside the flip."""
     fitted, hardly = v["train_error"] == 0, v["loss"] > 0.6
     assert ("still errs on" in text) == (not fitted)
     assert ("hardly trained" in text) == (fitted and hardly)
