@@ -54,7 +54,10 @@ def wrong_labels() -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def head() -> dict[str, Any]:
-    return definitions("transformer_overfitting", "attend", "hear", "head", "head_pulls", "law")
+    return definitions(
+        "transformer_overfitting", "attend", "hear", "head", "head_pulls", "largest", "switch",
+        "law",
+    )  # fmt: skip
 
 
 @few
@@ -204,29 +207,36 @@ def test_formulas_of_transformer_overfitting(head: dict[str, Any], seed: int) ->
 def test_law_of_transformer_overfitting_is_gradient_descent_on_long_queries(
     head: dict[str, Any], loud: float
 ) -> None:
-    """Scores and values of a wide head at every tenth step, for classes of two sizes."""
+    """Attention and values of a wide head at every tenth step, for overlapping tokens."""
     n, L, theta, dT, steps = 6, 3, 4000.0, 0.02, 60
     data = tokens.draw(
-        n=n, L=L, d=10**15, width=10**14, snr=0.8, theta=theta, start=0.01, loud=loud, plus=4,
+        n=n, L=L, d=60, width=10**14, snr=0.8, theta=theta, start=0.01, loud=loud, plus=[4, 2],
         runs=2,
     )  # fmt: skip
-    problem = tokens.problem(data)
-    lengths = data.G.diagonal(dim1=1, dim2=2)[..., None]
-    beta = tokens.of_samples(lengths, data.lead.abs(), L)[..., 0]
-    same, y = (data.y[:, None] == data.y[..., None]).double(), data.y[..., None]
 
     def both(s: train.State) -> torch.Tensor:
-        q, k, v = tokens.seen(s.params, s.data)
-        return torch.cat([q @ k.transpose(-1, -2), (y * v)[..., None, :]], 2)
+        _, (_, _, v, S) = tokens.outputs(s.params, s.data)
+        return torch.cat([S, v[..., None, :]], 2)
 
-    run = train.train(problem, eta=dT * n, steps=steps, record={"both": both}, every=10)
-    first = run.history["both"][0]
-    start = first[:, :, :L], first[:, :, L], beta, same
+    run = train.train(
+        tokens.problem(data), eta=dT * n, steps=steps, record={"both": both}, every=10
+    )
+    R, T = data.v.shape
+    P = tokens.of_samples(torch.eye(T).double().expand(R, T, T), data.lead, L)
+    start = data.Q @ data.K.mT, data.V, P, data.G, data.y
     path = head["law"](*start, theta, dT, steps)
     assert len(path) == steps + 1
-    for found, (a, v) in zip(run.history["both"], path[::10], strict=True):
+    for found, (S, v) in zip(run.history["both"], path[::10], strict=True):
         torch.testing.assert_close(v, found[:, :, L], rtol=0.01, atol=1e-4)
-        torch.testing.assert_close(
-            torch.softmax(a, -1), torch.softmax(found[:, :, :L], -1), rtol=0, atol=2e-3
-        )
-    assert float(run.history["both"][-1, :, :, :L].abs().max()) > 3
+        torch.testing.assert_close(S, found[:, :, :L], rtol=0, atol=2e-3)
+    assert float(run.history["both"][-1, :, :, :L].amax()) > 0.9
+
+
+def test_largest_of_gaussians_of_transformer_overfitting(head: dict[str, Any]) -> None:
+    """Half of the largest of k are below its median, and one Gaussian's is 0."""
+    rng = np.random.default_rng(0)
+    for k in (1, 3, 7):
+        below = (rng.standard_normal((20_000, k)).max(1) < head["largest"](k)).mean()
+        assert abs(below - 0.5) < 0.015
+    assert abs(head["largest"](1)) < 1e-12
+    assert head["switch"](8, 4, 2, 1000, 3.0) == pytest.approx(18)
