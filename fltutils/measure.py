@@ -5,6 +5,8 @@ The signal-noise decomposition of a weight vector is
     w_{j,r} = w_{j,r}(0) + j gamma_{j,r} mu / ||mu||^2 + sum_i rho_{j,r,i} xi_i / ||xi_i||^2.
 """
 
+from collections.abc import Callable
+
 import torch
 
 from fltutils import check, models, span, train
@@ -120,13 +122,8 @@ def margins(noise: Tensor, signal: Tensor) -> Tensor:
     return torch.cat([signal[:, :1] + noise, -signal[:, 1:] - noise], 1)
 
 
-FRESH = "signal-noise: fresh samples"
-
-
-def fresh_margins(
-    s: State, *, q: int, samples: int = 1000, reused: bool = False, use: str = FRESH
-) -> Tensor:
-    """y f(x) on fresh data with the true label y, (R, 2 samples), other ones for each use.
+def fresh_margins(s: State, *, q: int, samples: int = 1000, reused: bool = False) -> Tensor:
+    """y f(x) on fresh data with the true label y, (R, 2 samples).
 
     The network sees fresh noise through <w, xi>, jointly Gaussian with covariance
     sigma^2 W W' (W without its part along mu if the noise is projected), so 2m numbers are drawn
@@ -135,6 +132,17 @@ def fresh_margins(
 
     With `reused` the noise of a sample is a training patch, each in turn, plus fresh noise.
     """
+
+    def source(run: int) -> span.Rng:
+        return span.stream(s.data.seed, run, "signal-noise: fresh samples")
+
+    return _drawn_margins(s, q, samples, source, reused)
+
+
+def _drawn_margins(
+    s: State, q: int, samples: int, source: Callable[[int], span.Rng], reused: bool = False
+) -> Tensor:
+    """Margins on samples that each run draws from its source."""
     samples = check.count("samples", samples)
     (along, W), data = seen(s), s.data
     root = torch.linalg.qr(W.transpose(1, 2), mode="r").R  # root' root = W W'
@@ -146,8 +154,7 @@ def fresh_margins(
     for few in torch.arange(len(root)).split(at_once):
         draws = torch.empty(len(few), samples, root.shape[1], dtype=root.dtype)
         for z, run in zip(draws.numpy(), data.run[few], strict=True):
-            rng = span.stream(data.seed, int(run), use)
-            rng.standard_normal(out=z)
+            source(int(run)).standard_normal(out=z)
         beside = None if old is None else old[few][:, turn]
         parts = fresh_parts(along[few], root[few], draws, data.sigma[few], q, beside)
         found.append(margins(*parts))
@@ -166,8 +173,11 @@ def test_loss(s: State, *, q: int, samples: int = 1000) -> Tensor:
 
 def held_out_loss(s: State, *, q: int, samples: int) -> Tensor:
     """The loss on 2 samples that early stopping may look at, none of them a test sample, (R,)."""
-    margins = fresh_margins(s, q=q, samples=samples, use="signal-noise: held-out samples")
-    return torch.nn.functional.softplus(-margins).mean(-1)
+
+    def source(run: int) -> span.Rng:
+        return span.stream(s.data.seed, run, "signal-noise: held-out samples")
+
+    return torch.nn.functional.softplus(-_drawn_margins(s, q, samples, source)).mean(-1)
 
 
 def rise(problem: Problem, params: Params, r: float, climbs: int = 30) -> Tensor:

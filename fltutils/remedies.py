@@ -44,12 +44,18 @@ def smoothing(problem: Problem, q: int, p: float) -> Problem:
 
 
 def drawing(
-    problem: Problem, use: str, draw: Callable[[span.Rng], np.ndarray], labels: bool = True
+    problem: Problem,
+    source: Callable[[int, int], span.Rng],
+    draw: Callable[[span.Rng], np.ndarray],
+    labels: bool = True,
 ) -> Problem:
-    """The problem whose steps also draw `drawn`; labels: which leaves the outputs alone."""
+    """The problem whose steps also draw `drawn`, each run from its source (seed, run).
+
+    labels: what is drawn leaves the outputs alone.
+    """
 
     def draws(data: SignalNoise) -> Iterator[dict[str, Tensor]]:
-        rngs = [span.stream(data.seed, int(i), use) for i in data.run]
+        rngs = [source(data.seed, int(i)) for i in data.run]
         others = problem.draws(data) if problem.draws else None
         while True:
             fields = next(others) if others else {}
@@ -71,7 +77,7 @@ def pull_noise(problem: Problem, q: int, p: float) -> Problem:
 
     return drawing(
         pulled(problem, g, q),
-        "remedies: noise on pulls",
+        lambda seed, run: span.stream(seed, run, "remedies: noise on pulls"),
         lambda rng: size * rng.standard_normal(n),
     )
 
@@ -90,7 +96,7 @@ def gradient_noise(problem: Problem, size: float) -> Problem:
 
     return drawing(
         problem._replace(descent=descent),
-        "remedies: gradient noise",
+        lambda seed, run: span.stream(seed, run, "remedies: gradient noise"),
         lambda rng: size * rng.standard_normal(shape),
     )
 
@@ -145,7 +151,7 @@ def masked(problem: Problem, q: int, rate: float) -> Problem:
 
     return drawing(
         problem._replace(outputs=outputs, descent=descent),
-        "remedies: dropout",
+        lambda seed, run: span.stream(seed, run, "remedies: dropout"),
         lambda rng: (rng.random(shape) < keep) / keep ** (1 / q),
         labels=False,
     )
@@ -166,7 +172,12 @@ def shaken(problem: Problem, length: float) -> Problem:
         u = rng.standard_normal(shape)
         return np.asarray(length * u / np.sqrt((u**2).sum()))
 
-    return drawing(problem._replace(outputs=outputs), "remedies: random climb", unit, labels=False)
+    return drawing(
+        problem._replace(outputs=outputs),
+        lambda seed, run: span.stream(seed, run, "remedies: random climb"),
+        unit,
+        labels=False,
+    )
 
 
 def climbed(problem: Problem, tau: float) -> Problem:
