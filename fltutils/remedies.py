@@ -38,6 +38,12 @@ def smoothed(f: Tensor, data: SignalNoise, p: float) -> Tensor:
     return (1 - p) * right + p * wrong
 
 
+def absolute(f: Tensor, data: SignalNoise) -> Tensor:
+    """The pulls of the mean absolute error 1 - sigma(y f), at first as hard as the logistic ones."""
+    m = data.y_obs * f
+    return models.downhill(f, data.y_obs, data.weight) * 2 * torch.sigmoid(m)
+
+
 def smoothing(problem: Problem, q: int, p: float) -> Problem:
     """Label smoothing, g <- (1 - p) g(y) + p g(-y): the mean of fresh flips at rate p."""
     return pulled(problem, lambda f, data: smoothed(f, data, p), q)
@@ -270,6 +276,9 @@ REMEDIES = {
     "mini-batches of 10": Remedy(lambda data, q, p, eta, **b: _plain(data, q, batch=10, **b)),
     "mini-batches of 1": Remedy(lambda data, q, p, eta, **b: _plain(data, q, batch=1, **b), 2.5),
     "label smoothing": Remedy(lambda data, q, p, eta, **b: smoothing(_plain(data, q, **b), q, p)),
+    "mean absolute error": Remedy(
+        lambda data, q, p, eta, **b: pulled(_plain(data, q, **b), absolute, q)
+    ),
     "weight decay": Remedy(
         lambda data, q, p, eta, **b: decayed(_weights(data, q, **b), 1e-3 / eta)
     ),
