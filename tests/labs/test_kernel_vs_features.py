@@ -30,7 +30,7 @@ def chapter() -> dict[str, Any]:
     floor = float(weight @ np.tanh(z) ** 2 - mu**2)
     assert mu == pytest.approx(kernels.C_1, rel=1e-9)
     assert floor == pytest.approx(kernels.FLOOR, rel=1e-8)
-    names = ("features", "pull", "ridge", "spike", "lean", "direction")
+    names = ("features", "pull", "ridge", "direction", "spike", "lean")
     known = {"MU_1": {"tanh": mu}, "FLOOR": {"tanh": floor}, "noise": kernels.NOISE}
     return definitions("kernel_vs_features", *names, ACTS={"tanh": TANH}, **known)
 
