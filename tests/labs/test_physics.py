@@ -38,7 +38,7 @@ GIANT: list[Params] = [
      "linear1": 0, "linear2": 0, "square1": 0.5, "square2": 1, "cross": -1},
 ]  # fmt: skip
 THRESHOLDS = {"ratio", "kappa", "c", "snr"}
-# held by the tests of attention_head, coordinates, diffusion, emergence, fresh_flips and kernel_vs_features
+# held by the tests of each lab's own model
 ELSEWHERE = {
     "grown",
     "votes",
