@@ -39,7 +39,7 @@ def smoothed(f: Tensor, data: SignalNoise, p: float) -> Tensor:
 
 
 def absolute(f: Tensor, data: SignalNoise) -> Tensor:
-    """The pulls of the mean absolute error 1 - sigma(y f), doubled to begin as the logistic ones."""
+    """The pulls of the mean absolute error 1 - sigma(y f), doubled: at first the logistic ones."""
     m = data.y_obs * f
     return models.downhill(f, data.y_obs, data.weight) * 2 * torch.sigmoid(m)
 
