@@ -6,6 +6,7 @@ One idea a module:
     store         a file that keeps finished blocks
     span          coordinates in which the dimension does not matter; named random streams
     signal_noise  the signal-noise data and the network on them, as a problem for the loop
+    sparse        sparse noise with a trace of the signal, on coordinates of its own
     tokens        sequences of a signal token and noise tokens, and a head trained on them
     convnet       a small convolutional network on small images
     giant         two-layer networks, Gaussian data, large-batch steps
@@ -16,6 +17,7 @@ One idea a module:
     rules         one update rule, one function
     remedies      what may keep a network from memory: one list for all chapters
     measure       gamma, rho, losses, errors
+    rare          errors too rare to count
     fit           lines, crossings and their quality
     claims        a claim, its bounds, margin and verdict, as data
     charts        the figures that recur, one call each

@@ -4,8 +4,10 @@ The patches of an image are cut once, so that the convolution is a product of ma
 are its batch.
 """
 
+import itertools
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch.nn.functional import cross_entropy, unfold
 
@@ -33,6 +35,24 @@ def patches(images: Tensor) -> Tensor:
     return unfold(images[:, None], SIDE).transpose(1, 2).contiguous()
 
 
+def digits(rng: Rng, p: float, parts: list[int]) -> list[tuple[Tensor, Tensor, Tensor]]:
+    """Handwritten digits of 8 x 8 pixels in random order, so many in each part, the rest in a last.
+
+    Of each part its patches, its labels as given, a share p of them another digit, and as they are.
+    """
+    from sklearn.datasets import load_digits  # type: ignore[import-untyped]
+
+    images, labels = load_digits(return_X_y=True)
+    order = rng.permutation(len(labels))
+    wrong, other = rng.random(len(labels)) < p, rng.integers(1, CLASSES, len(labels))
+    truth = labels[order]
+    given = np.where(wrong, (truth + other) % CLASSES, truth)
+    cut = patches(torch.from_numpy(images[order].reshape(-1, 8, 8) / 16))
+    ends = np.cumsum([0, *parts]).tolist()
+    rows = [slice(*pair) for pair in itertools.pairwise([*ends, len(labels)])]
+    return [(cut[r], torch.from_numpy(given[r]), torch.from_numpy(truth[r])) for r in rows]
+
+
 def start(rng: Rng, p: int, filters: int, width: int) -> Params:
     """Weights and biases of one run: variance 2 / inputs before a ReLU, 1 / inputs at the end."""
     fan = (SIDE * SIDE, (p // 2) ** 2 * filters, width)
@@ -50,6 +70,11 @@ def outputs(params: Params, data: Images) -> tuple[Tensor, None]:
     H = torch.relu(data.patches.flatten(1, 2) @ K + k)
     H = H.view(R, n, p // 2, 2, p // 2, 2, -1).amax((3, 5)).flatten(2)
     return torch.relu(H @ U + u) @ V + v, None
+
+
+def right(params: Params, cut: Tensor, labels: Tensor) -> Tensor:
+    """Whether each image is given its label, (R, n)."""
+    return outputs(params, Images(cut, labels))[0].argmax(-1) == labels
 
 
 def losses(f: Tensor, labels: Tensor) -> Tensor:

@@ -85,6 +85,13 @@ def crossing(x: ArrayLike | Table, y: ArrayLike | str, level: float) -> Any:
     return np.exp(xs[i] + share * (xs[i + 1] - xs[i]))
 
 
+def in_order(low: Table, high: Table, axis: str) -> Table:
+    """The share of pairs in which a value of `low` lies under one of `high`, ties as one half."""
+    a, b = low, high.rename({axis: "other"})
+    pairs = a.count(axis) * b.count("other")
+    return ((a < b).sum((axis, "other")) + (a == b).sum((axis, "other")) / 2) / pairs
+
+
 def r2_about(y: ArrayLike, prediction: ArrayLike) -> float:
     """1 - E(y - prediction)^2 / Var(y): the share of the variance that a prediction explains."""
     ys, guess = np.asarray(y, dtype=np.float64), np.asarray(prediction, dtype=np.float64)
@@ -97,6 +104,22 @@ def farthest(table: Table, target: float = 0.0) -> Table:
 
     Farthest of all is one that some run gives no number for: it must not hide behind the others.
     """
+    return _by_mean(table - target, lambda means: np.abs(means).argmax())
+
+
+def _by_mean(table: Table, pick: Callable[[np.ndarray], Any]) -> Table:
+    """Of several quantities beside the runs the one whose mean over them is picked."""
     others = [name for name in table.dims if name != "run"]
-    off = (table - target).stack(each=others) if others else (table - target).expand_dims("each")
-    return off.isel(each=int(np.abs(off.mean("run", skipna=False).values).argmax()))
+    each = table.stack(each=others) if others else table.expand_dims("each")
+    means = each.mean("run", skipna=False).values
+    return each.isel(each=int(pick(means))).drop_vars("each", errors="ignore")
+
+
+def least(table: Table) -> Table:
+    """Of several quantities beside the runs the one with the least mean; nan is less than all."""
+    return _by_mean(table, np.argmin)
+
+
+def most(table: Table) -> Table:
+    """Of several quantities beside the runs the one with the largest mean; nan is above all."""
+    return _by_mean(table, np.argmax)

@@ -5,11 +5,14 @@ The signal-noise decomposition of a weight vector is
     w_{j,r} = w_{j,r}(0) + j gamma_{j,r} mu / ||mu||^2 + sum_i rho_{j,r,i} xi_i / ||xi_i||^2.
 """
 
+from collections.abc import Callable
+
 import torch
 
-from fltutils import check, models, span
-from fltutils.signal_noise import weights
-from fltutils.train import State
+from fltutils import check, models, span, train
+from fltutils.rules import Params, along
+from fltutils.signal_noise import products, weights
+from fltutils.train import Problem, State
 
 Tensor = torch.Tensor
 TINY = torch.finfo(torch.float64).tiny
@@ -95,13 +98,20 @@ def seen(s: State) -> tuple[Tensor, Tensor]:
 
 
 def fresh_parts(
-    along: Tensor, root: Tensor, E: Tensor, sigma: Tensor, q: int | Tensor
+    along: Tensor,
+    root: Tensor,
+    E: Tensor,
+    sigma: Tensor,
+    q: int | Tensor,
+    old: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
     """The parts of f on fresh data: of the noise (R, samples), of the signal at y = 1, -1 (R, 2).
 
-    root' root = W W', so that sigma E root is <w, xi> for standard Gaussian E (R, samples, 2m).
+    root' root = W W', so that sigma E root is <w, xi> for standard Gaussian E (R, samples, 2m);
+    `old`, (R, samples, 2, m), is what the neurons answer to a patch beside it.
     """
     A = sigma[:, None, None, None] * (E @ root).view(*E.shape[:2], 2, along.shape[-1])
+    A = A if old is None else A + old
     F = models.act(torch.stack([along, -along], 1), q).mean(-1)  # (R, y, j)
     noise = models.act(A, q).mean(-1)
     return noise[..., 0] - noise[..., 1], F[..., 0] - F[..., 1]
@@ -112,35 +122,85 @@ def margins(noise: Tensor, signal: Tensor) -> Tensor:
     return torch.cat([signal[:, :1] + noise, -signal[:, 1:] - noise], 1)
 
 
-def fresh_margins(s: State, *, q: int, samples: int = 1000) -> Tensor:
+def fresh_margins(s: State, *, q: int, samples: int = 1000, reused: bool = False) -> Tensor:
     """y f(x) on fresh data with the true label y, (R, 2 samples).
 
     The network sees fresh noise through <w, xi>, jointly Gaussian with covariance
     sigma^2 W W' (W without its part along mu if the noise is projected), so 2m numbers are drawn
     a sample, not d. Every draw serves both labels; a run's draws come from its own stream. Runs are
     taken a few at a time, so that their draws stay in the cache and no batch needs a gigabyte.
+
+    With `reused` the noise of a sample is a training patch, each in turn, plus fresh noise.
     """
+
+    def source(run: int) -> span.Rng:
+        return span.stream(s.data.seed, run, "signal-noise: fresh samples")
+
+    return _drawn_margins(s, q, samples, source, reused)
+
+
+def _drawn_margins(
+    s: State, q: int, samples: int, source: Callable[[int], span.Rng], reused: bool = False
+) -> Tensor:
+    """Margins on samples that each run draws from its source."""
     samples = check.count("samples", samples)
     (along, W), data = seen(s), s.data
     root = torch.linalg.qr(W.transpose(1, 2), mode="r").R  # root' root = W W'
     root = root * torch.where(root.diagonal(dim1=1, dim2=2) < 0, -1.0, 1.0)[..., None]  # unique
     at_once = max(1, DRAWN // (samples * root.shape[1]))
+    old = products(s)[..., 1:].permute(0, 3, 1, 2) if reused else None
+    turn = torch.arange(samples) % data.y.shape[1]
     found = []
     for few in torch.arange(len(root)).split(at_once):
         draws = torch.empty(len(few), samples, root.shape[1], dtype=root.dtype)
         for z, run in zip(draws.numpy(), data.run[few], strict=True):
-            rng = span.stream(data.seed, int(run), "signal-noise: fresh samples")
-            rng.standard_normal(out=z)
-        parts = fresh_parts(along[few], root[few], draws, data.sigma[few], q)
+            source(int(run)).standard_normal(out=z)
+        beside = None if old is None else old[few][:, turn]
+        parts = fresh_parts(along[few], root[few], draws, data.sigma[few], q, beside)
         found.append(margins(*parts))
     return torch.cat(found)
 
 
-def test_error(s: State, *, q: int, samples: int = 1000) -> Tensor:
+def test_error(s: State, *, q: int, samples: int = 1000, reused: bool = False) -> Tensor:
     """L_D^{0-1} = P(y f(x) <= 0) with the true label y, (R,)."""
-    return error(fresh_margins(s, q=q, samples=samples))
+    return error(fresh_margins(s, q=q, samples=samples, reused=reused))
 
 
 def test_loss(s: State, *, q: int, samples: int = 1000) -> Tensor:
     """L_D = E log(1 + exp(-y f(x))) with the true label y, (R,)."""
     return torch.nn.functional.softplus(-fresh_margins(s, q=q, samples=samples)).mean(-1)
+
+
+def held_out_loss(s: State, *, q: int, samples: int) -> Tensor:
+    """The loss on 2 samples that early stopping may look at, none of them a test sample, (R,)."""
+
+    def source(run: int) -> span.Rng:
+        return span.stream(s.data.seed, run, "signal-noise: held-out samples")
+
+    return torch.nn.functional.softplus(-_drawn_margins(s, q, samples, source)).mean(-1)
+
+
+def rise(problem: Problem, params: Params, r: float, climbs: int = 30) -> Tensor:
+    """How much the loss rises within a distance r of params, as far as an ascent finds, (R,).
+
+    The ascent takes a step of r along the gradient, then steps of r / 3, each back into the ball.
+    """
+    data, descent = problem.data, problem.descent
+    if descent is None:
+        raise ValueError("problem has no descent: rise needs the gradient in closed form")
+
+    def length(D: Params) -> Tensor:
+        found = train.norm(D) if problem.norm is None else problem.norm(D, data)
+        return found.clamp(min=TINY)
+
+    here = params
+    f, cache = problem.outputs(here, data)
+    first = highest = problem.loss(f, data)
+    for climb in range(check.count("climbs", climbs)):
+        D = descent(f, cache, data)
+        here = along(here, -(r if climb == 0 else r / 3) / length(D), D)
+        off = tuple(w - at for w, at in zip(here, params, strict=True))
+        here = along(params, (r / length(off)).clamp(max=1), off)
+        f, cache = problem.outputs(here, data)
+        highest = torch.maximum(highest, problem.loss(f, data))
+    return highest - first

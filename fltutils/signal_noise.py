@@ -36,6 +36,7 @@ class SignalNoise(NamedTuple):
     weight: Tensor | None = None  # (R, n)     of each sample in the loss: of a mini-batch
     A0: Tensor | None = None  # (R, 2m, 1 + n)     <w_0, x_k>, and ...
     G: Tensor | None = None  # (R, 1 + n, 1 + n)  <x_k, x_l>, where parameters are coefficients
+    drawn: Tensor | None = None  # (R, ...)   what a remedy draws anew at each step
 
     @property
     def X(self) -> Tensor:
@@ -157,6 +158,22 @@ def given(
     )
 
 
+def in_space(data: SignalNoise, d: int) -> SignalNoise:
+    """The same data and start in R^d, for rules that see coordinates.
+
+    The r coordinates become r orthonormal directions of R^d that are drawn at random, all alike: no
+    axis of R^d is special. Whoever stays in the span walks the same path in both.
+    """
+    r = data.mu.shape[1]
+    check.count("d", d, r)
+    rngs = [span.stream(data.seed, int(i), "signal-noise: directions in R^d") for i in data.run]
+    Q = torch.from_numpy(np.stack([np.linalg.qr(g.standard_normal((d, r)))[0].T for g in rngs]))
+    return data._replace(
+        mu=(data.mu[:, None] @ Q)[:, 0], xi=data.xi @ Q, W0=data.W0 @ Q[:, None],
+        embedded=False, A0=None, G=None,
+    )  # fmt: skip
+
+
 def problem(
     data: SignalNoise,
     *,
@@ -189,7 +206,7 @@ def problem(
 
     def descent(f: Tensor, A: Tensor, data: SignalNoise) -> Params:
         C = models.pull(A, data.y, models.downhill(f, data.y_obs, data.weight), q)
-        return (C if data.G is not None else _times(C, data.X),)
+        return (direction(C, data),)
 
     def draws(data: SignalNoise) -> Iterator[dict[str, Tensor]]:
         return noisy_labels(data, label_noise, batch)
@@ -218,6 +235,11 @@ def _products(params: Params, data: SignalNoise) -> Tensor:
     if data.A0 is None or data.G is None:
         return _times(leaf, data.X.transpose(1, 2))
     return torch.baddbmm(data.A0, leaf.view_as(data.A0), data.G).view_as(leaf)
+
+
+def direction(C: Tensor, data: SignalNoise) -> Tensor:
+    """sum_k C_k x_k in terms of the parameters: C for coefficients, C X for weights."""
+    return C if data.G is not None else _times(C, data.X)
 
 
 def norm(D: Params, data: SignalNoise) -> Tensor:

@@ -34,16 +34,17 @@ def dimension(n: int, d: int, k: int) -> int:
     return min(d, 1 + n + k)
 
 
-def bartlett(rng: Rng, rows: int, D: int) -> np.ndarray:
+def bartlett(rng: Rng, rows: int, D: int, many: tuple[int, ...] = ()) -> np.ndarray:
     """L of the LQ decomposition of a Gaussian rows x D matrix: normals below, chi on the diagonal.
 
     Row i has N(0, 1) entries before the diagonal and a chi variable with D - i degrees of freedom
-    on it (i = 0, ..., rows - 1), all independent.
+    on it (i = 0, ..., rows - 1), all independent. `many` are the leading axes of several draws.
     """
     if D < rows:
         raise ValueError(f"D = {D}: D must be at least the number of rows, {rows}")
-    L = np.tril(rng.standard_normal((rows, rows)), -1)
-    L[np.diag_indices(rows)] = np.sqrt(rng.chisquare(D - np.arange(rows)))
+    L = np.tril(rng.standard_normal((*many, rows, rows)), -1)
+    diagonal = np.arange(rows)
+    L[..., diagonal, diagonal] = np.sqrt(rng.chisquare(D - diagonal, size=(*many, rows)))
     return L
 
 

@@ -44,6 +44,11 @@ class Tokens(NamedTuple):
     seed: int
 
 
+def block(n: int, L: int) -> int:
+    """How many runs of these sizes train at once, so that their coefficients stay in the cache."""
+    return max(1, 2**15 // (2 + n * (L - 1)) ** 2)
+
+
 def draw(
     *,
     n: int,
@@ -55,7 +60,7 @@ def draw(
     start: ArrayLike = 0.0,
     loud: float = 1.0,
     signals: int = 2,
-    plus: int | None = None,
+    plus: ArrayLike | None = None,
     runs: ArrayLike = 1,
     seed: int = 0,
 ) -> Tokens:
@@ -67,7 +72,6 @@ def draw(
     them, one a sample. The first `plus` labels (half of them by default) are +1, the others -1.
     """
     n, L, seed = check.count("n", n, 2), check.count("L", L, 2), check.count("seed", seed, 0)
-    plus = check.count("plus", n // 2 if plus is None else plus, 1, n - 1)
     if signals not in (1, 2, n):
         raise ValueError(f"signals = {signals!r}: signals must be 1, 2 or n = {n}")
     T = signals + n * (L - 1)
@@ -77,6 +81,9 @@ def draw(
     identity = np.arange(check.count("runs", runs)) if np.ndim(runs) == 0 else runs
     identity = check.whole("runs", identity, 0)
     R = len(identity)
+    ups = np.broadcast_to(check.whole("plus", n // 2 if plus is None else plus, 1), R)
+    if ups.max() > n - 1:
+        raise ValueError(f"plus = {ups.max()}: plus must be a whole number from 1 to {n - 1}")
     norm, reach, first = (
         np.broadcast_to(check.at_least(name, value, 0.0), R)
         for name, value in (("snr", snr), ("theta", theta), ("start", start))
@@ -89,7 +96,7 @@ def draw(
         X[i, range(signals), range(signals)] = norm[i]
         W[i] = span.bartlett(rng, 2 * T, width) if h < width else rng.standard_normal((2 * T, h))
         v[i] = rng.standard_normal(T)
-    y = np.tile(np.repeat([1.0, -1.0], [plus, n - plus]), (R, 1))
+    y = np.where(np.arange(n) < ups[:, None], 1.0, -1.0)
     lead = {1: y[..., None], 2: np.stack([y > 0, y < 0], 2), n: np.tile(np.eye(n), (R, 1, 1))}
     scale = np.stack([np.sqrt(reach / width), first], 1)
     return given(
@@ -186,7 +193,7 @@ def fresh(s: State, samples: int = 100) -> tuple[Tensor, Tensor, Tensor]:
     for i, run in enumerate(data.run):
         rng = span.stream(data.seed, int(run), "tokens: fresh sequences")
         z = rng.standard_normal((samples, k, T)) * (np.arange(T) >= data.lead.shape[2])
-        own = np.stack([span.bartlett(rng, k, data.d - T) for _ in range(samples)])
+        own = span.bartlett(rng, k, data.d - T, (samples,))
         inside, beside = (length * torch.from_numpy(x) / data.d**0.5 for x in (z, own))
         new = *untouched(rng, data, samples), rng.standard_normal((samples, k, 1))
         for rows, w, more, scale in zip(found, W, new, data.scale[i, [0, 0, 1]], strict=True):
@@ -207,8 +214,7 @@ def untouched(rng: span.Rng, data: Tokens, samples: int) -> tuple[np.ndarray, np
     k, h = data.L - 1, data.W_Q.shape[2]
     W = rng.standard_normal((samples, 2 * k, h))
     if h < data.width:
-        beyond = [span.bartlett(rng, 2 * k, data.width - h) for _ in range(samples)]
-        W = np.concatenate([W, np.stack(beyond)], 2)
+        W = np.concatenate([W, span.bartlett(rng, 2 * k, data.width - h, (samples,))], 2)
     return W[:, :k], W[:, k:]
 
 

@@ -8,10 +8,11 @@ import jupytext
 import numpy as np
 import pytest
 import torch
+import xarray as xr
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fltutils import attention, models, signal_noise, tokens, train
+from fltutils import attention, measure, models, signal_noise, tokens, train
 from tests.fltutils import plain
 from tests.fltutils.batches import batch, trained
 from tools.chapters import live
@@ -47,21 +48,16 @@ def sandbox() -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def wrong_labels() -> dict[str, Any]:
-    return definitions("label_noise", "flipped", "margins", "strength", "law", "active")
-
-
-@pytest.fixture(scope="module")
-def adaptive() -> dict[str, Any]:
-    found = definitions(
-        "adam_vs_gd", "dimension", "draw", "sign_gd", "adam", "of_samples", "transformer"
-    )
-    found["attention"] = attention
-    return found
+    rows = {"xr": xr, "ROWS": ("run", "sample")}
+    return definitions("label_noise", "margins", "speeds", "course", **rows)
 
 
 @pytest.fixture(scope="module")
 def head() -> dict[str, Any]:
-    return definitions("transformer_overfitting", "attend", "hear", "head", "head_pulls", "law")
+    return definitions(
+        "transformer_overfitting", "attend", "hear", "head", "head_pulls", "largest", "switch",
+        "law",
+    )  # fmt: skip
 
 
 @few
@@ -118,13 +114,15 @@ def test_law_of_label_noise_is_gradient_descent_on_orthogonal_noise(
     run = train.train(
         signal_noise.problem(data), eta=dT * n * m / d, steps=steps, record={"f": lambda s: s.f}
     )
-    alpha = wrong_labels["active"](data)
+    on = measure.own(data.W0 @ data.xi.transpose(1, 2)[:, None], data.y_obs) > 0
+    alpha = on.double().mean(1)
     assert float(alpha.min()) < 0.5 < float(alpha.max())
-    u, v = wrong_labels["law"](data.y, data.y_obs, alpha, c, dT, steps)
-    told = [wrong_labels["margins"](*x, data.y, data.y_obs) for x in zip(u, v, strict=True)]
+    law = wrong_labels["course"](
+        data.y, data.y_obs, lambda v, alpha: alpha, alpha, c, dT * steps, dT
+    )
+    assert int((data.y != data.y_obs).sum()) > 2
     found = data.y_obs * run.history["f"]
-    assert int(wrong_labels["flipped"](data).sum()) > 2
-    torch.testing.assert_close(torch.stack(told), found, rtol=0, atol=1e-6)
+    torch.testing.assert_close(torch.tensor(law.margin.values), found, rtol=0, atol=1e-6)
 
 
 @few
@@ -138,32 +136,6 @@ def test_sam_of_sharpness_aware(case: tuple[int, int]) -> None:
     step = train.train(problem, rule="sam", eta=0.05, steps=1, tau=0.2 * case[1])
     C = chapter["sam_push"](A, problem.data, 0.2 * case[1])
     torch.testing.assert_close(0.05 * C, step.last.params[0], rtol=1e-11, atol=1e-14)
-
-
-@pytest.mark.parametrize("rule", ["sign_gd", "adam"])
-def test_rules_of_adam_vs_gd(adaptive: dict[str, Any], rule: str) -> None:
-    p = plain.problem(4)
-    W, m, v = p.W0, torch.zeros_like(p.W0), torch.zeros_like(p.W0)
-    for t in range(1, 11):
-        g = plain.gradient(W, p, 3)
-        if rule == "adam":
-            W, m, v = adaptive["adam"](W, g, 0.01, m, v, t)
-        else:
-            W = adaptive["sign_gd"](W, g, 0.01)
-    run = trained(batch([p]), q=3, rule=rule, eta=0.01, steps=10)
-    torch.testing.assert_close(signal_noise.weights(run.last)[0], W, rtol=1e-10, atol=1e-12)
-
-
-def test_sparse_noise_of_adam_vs_gd(adaptive: dict[str, Any]) -> None:
-    """s entries a patch, and the trace; where patches overlap they share a column."""
-    n, d, s = 6, 13, 4
-    y, xi = adaptive["draw"](n, d, s, 0.5, 0.2, np.random.default_rng(0))
-    assert np.array_equal(xi[:, 0], -0.2 * y)
-    assert np.array_equal((xi[:, 1:] != 0).sum(1), [s] * n)
-    assert (xi[:, 1:] != 0).any(0).sum() <= d - 1 < n * s
-    _, wide = adaptive["draw"](400, 10**8, 20, 0.5, 0.2, np.random.default_rng(1))
-    assert abs(wide[:, 1:][wide[:, 1:] != 0].std() - 0.5) < 0.02
-    assert adaptive["dimension"](3, 5) == 45**2
 
 
 @pytest.mark.parametrize("rule", ["sign_gd", "adam"])
@@ -186,20 +158,21 @@ def test_coordinates_that_no_sample_touches_stay(rule: str) -> None:
     torch.testing.assert_close(W[..., :5], V, rtol=1e-12, atol=1e-14)
 
 
-def test_transformer_of_adam_vs_gd(adaptive: dict[str, Any]) -> None:
+def test_transformer_of_adam_vs_gd() -> None:
     """Against the two tokens, the softmax and the sums written out."""
+    chapter = definitions("adam_vs_gd", "heads", "on_data", attention=attention)
     rng = np.random.default_rng(3)
     Q, K, V, X = (
         torch.from_numpy(rng.standard_normal(shape))
-        for shape in ((4, 7), (4, 7), (2, 3, 7), (6, 7))
+        for shape in ((10, 7), (10, 7), (2, 3, 7), (6, 7))
     )
     y = torch.tensor([1.0, -1.0, 1.0, -1.0, 1.0], dtype=torch.float64)
-    f = torch.zeros_like(y)
+    f, weights = torch.zeros_like(y), torch.zeros(5, 2, 2).double()
     for i in range(5):
         tokens = torch.stack([y[i] * X[0], X[1 + i]])
-        for x in tokens:
-            weight = ((tokens @ K.T) @ (Q @ x)).softmax(0)
-            values = V.mean(1) @ (weight @ tokens)
+        for k, x in enumerate(tokens):
+            weights[i, k] = ((tokens @ K.T) @ (Q @ x)).softmax(0)
+            values = V.mean(1) @ (weights[i, k] @ tokens)
             f[i] += values[0] - values[1]
 
     class Data:
@@ -207,8 +180,10 @@ def test_transformer_of_adam_vs_gd(adaptive: dict[str, Any]) -> None:
 
     data: Any = Data()
     data.X, data.y = X[None], y[None]
-    found, _ = adaptive["transformer"]((Q[None], K[None], V[None]), data)
+    W = torch.cat([Q, K, V.flatten(0, 1)])[None]
+    found, S = chapter["on_data"]((W,), data)
     torch.testing.assert_close(found[0], f, rtol=1e-10, atol=1e-12)
+    torch.testing.assert_close(S[0], weights, rtol=1e-10, atol=1e-12)
 
 
 @few
@@ -232,29 +207,36 @@ def test_formulas_of_transformer_overfitting(head: dict[str, Any], seed: int) ->
 def test_law_of_transformer_overfitting_is_gradient_descent_on_long_queries(
     head: dict[str, Any], loud: float
 ) -> None:
-    """Scores and values of a wide head at every tenth step, for classes of two sizes."""
+    """Attention and values of a wide head at every tenth step, for overlapping tokens."""
     n, L, theta, dT, steps = 6, 3, 4000.0, 0.02, 60
     data = tokens.draw(
-        n=n, L=L, d=10**15, width=10**14, snr=0.8, theta=theta, start=0.01, loud=loud, plus=4,
+        n=n, L=L, d=60, width=10**14, snr=0.8, theta=theta, start=0.01, loud=loud, plus=[4, 2],
         runs=2,
     )  # fmt: skip
-    problem = tokens.problem(data)
-    lengths = data.G.diagonal(dim1=1, dim2=2)[..., None]
-    beta = tokens.of_samples(lengths, data.lead.abs(), L)[..., 0]
-    same, y = (data.y[:, None] == data.y[..., None]).double(), data.y[..., None]
 
     def both(s: train.State) -> torch.Tensor:
-        q, k, v = tokens.seen(s.params, s.data)
-        return torch.cat([q @ k.transpose(-1, -2), (y * v)[..., None, :]], 2)
+        _, (_, _, v, S) = tokens.outputs(s.params, s.data)
+        return torch.cat([S, v[..., None, :]], 2)
 
-    run = train.train(problem, eta=dT * n, steps=steps, record={"both": both}, every=10)
-    first = run.history["both"][0]
-    start = first[:, :, :L], first[:, :, L], beta, same
+    run = train.train(
+        tokens.problem(data), eta=dT * n, steps=steps, record={"both": both}, every=10
+    )
+    R, T = data.v.shape
+    P = tokens.of_samples(torch.eye(T).double().expand(R, T, T), data.lead, L)
+    start = data.Q @ data.K.mT, data.V, P, data.G, data.y
     path = head["law"](*start, theta, dT, steps)
     assert len(path) == steps + 1
-    for found, (a, v) in zip(run.history["both"], path[::10], strict=True):
+    for found, (S, v) in zip(run.history["both"], path[::10], strict=True):
         torch.testing.assert_close(v, found[:, :, L], rtol=0.01, atol=1e-4)
-        torch.testing.assert_close(
-            torch.softmax(a, -1), torch.softmax(found[:, :, :L], -1), rtol=0, atol=2e-3
-        )
-    assert float(run.history["both"][-1, :, :, :L].abs().max()) > 3
+        torch.testing.assert_close(S, found[:, :, :L], rtol=0, atol=2e-3)
+    assert float(run.history["both"][-1, :, :, :L].amax()) > 0.9
+
+
+def test_largest_of_gaussians_of_transformer_overfitting(head: dict[str, Any]) -> None:
+    """Half of the largest of k are below its median, and one Gaussian's is 0."""
+    rng = np.random.default_rng(0)
+    for k in (1, 3, 7):
+        below = (rng.standard_normal((20_000, k)).max(1) < head["largest"](k)).mean()
+        assert abs(below - 0.5) < 0.015
+    assert abs(head["largest"](1)) < 1e-12
+    assert head["switch"](8, 4, 2, 1000, 3.0) == pytest.approx(18)

@@ -48,3 +48,29 @@ def test_the_start_has_the_scale_of_its_layer() -> None:
 def test_images_of_odd_width_are_refused() -> None:
     with pytest.raises(ValueError, match="images are 7 wide"):
         convnet.patches(torch.zeros(2, 7, 7))
+
+
+def test_digits_fall_into_parts_with_a_share_of_wrong_labels() -> None:
+    parts = convnet.digits(stream(0, 0, "test: digits"), 0.3, [300, 500])
+    assert [len(part[0]) for part in parts] == [300, 500, 997]
+    assert parts[0][0].shape == (300, 36, 9)
+    given, truth = (torch.cat([part[k] for part in parts]) for k in (1, 2))
+    assert float((given != truth).double().mean()) == pytest.approx(0.3, abs=0.04)
+    assert set(given.tolist()) == set(range(10))
+    assert torch.equal(truth.bincount(), convnet_truth().bincount())
+    clean = convnet.digits(stream(0, 0, "test: digits"), 0.0, [300, 500])
+    assert all(torch.equal(part[1], part[2]) for part in clean)
+    torch.testing.assert_close(clean[1][0], parts[1][0])
+
+
+def convnet_truth() -> torch.Tensor:
+    from sklearn.datasets import load_digits
+
+    return torch.from_numpy(load_digits().target)
+
+
+def test_right_is_the_highest_output() -> None:
+    p, _ = problem()
+    f, _ = p.outputs(p.start, p.data)
+    found = convnet.right(p.start, p.data.patches, p.data.labels)
+    assert torch.equal(found, f.argmax(-1) == p.data.labels)

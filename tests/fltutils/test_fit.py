@@ -130,3 +130,11 @@ def test_the_farthest_is_told_by_its_mean_and_keeps_its_runs() -> None:
 def test_what_a_run_gives_no_number_for_does_not_hide_behind_the_others() -> None:
     off = table(np.array([[9.0, 0.0], [9.0, np.nan]]), which=[0.0, 1.0])
     assert np.isnan(fit.farthest(off)).any()
+
+
+def test_pairs_in_order_count_ties_as_one_half_and_leave_gaps_out() -> None:
+    low = xr.DataArray([[1.0, 2.0, np.nan], [5.0, 5.0, 5.0]], dims=("run", "sample"))
+    high = xr.DataArray([[2.0, np.nan, 3.0], [1.0, 1.0, 1.0]], dims=("run", "sample"))
+    found = fit.in_order(low, high, "sample")
+    assert found.dims == ("run",)
+    np.testing.assert_allclose(found, [3.5 / 4, 0.0])

@@ -1,11 +1,13 @@
 """gamma, rho, losses and errors against their definitions."""
 
+from typing import NamedTuple
+
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fltutils import measure, signal_noise, train
+from fltutils import measure, models, signal_noise, train
 from tests.fltutils import plain
 from tests.fltutils.batches import batch, embedded, trained
 
@@ -199,3 +201,70 @@ def test_samples_must_be_a_whole_number(samples: int) -> None:
     _, s = one_trained(True, 1)
     with pytest.raises(ValueError, match=r"samples = .*: samples must be a whole number >= 1"):
         measure.test_error(s, q=1, samples=samples)
+
+
+def test_reused_noise_is_that_of_training_patches_in_turn_and_fresh_noise() -> None:
+    """At a large dimension fresh noise does nothing beside it: the network on its own patches."""
+    s = signal_noise.draw(n=12, d=10**12, mu=10**6, m=5, sigma0=1e-9, flip=0.2, runs=2)
+    last = trained(s, eta=1e-10, steps=40).last
+    A = signal_noise.products(last)
+    found = measure.fresh_margins(last, q=1, samples=24, reused=True)
+    for k, y in enumerate((1.0, -1.0)):
+        f = models.cnn_from_products(A, torch.full_like(last.f, y), 1)
+        both = found[:, 24 * k : 24 * (k + 1)]
+        for part in (both[:, :12], both[:, 12:]):
+            torch.testing.assert_close(part, y * f, rtol=0.01, atol=0.01)
+    again = measure.test_error(last, q=1, samples=24, reused=True)
+    torch.testing.assert_close(again, measure.error(found))
+
+
+class Centre(NamedTuple):
+    at: torch.Tensor
+
+
+def bowl(norm: bool = False) -> train.Problem:
+    """|w - at|^2 / 2 in the plane, two runs, with its gradient; `norm` counts lengths double."""
+    at = torch.tensor([[0.0, 0.0], [1.0, -1.0]]).double()
+    start = torch.tensor([[3.0, 4.0], [1.0, 1.0]]).double()
+    return train.Problem(
+        (start,),
+        Centre(at),
+        lambda params, data: (params[0] - data.at, None),
+        lambda f, data: f.square().sum(1) / 2,
+        descent=lambda f, cache, data: (-f,),
+        norm=(lambda D, data: 2 * train.norm(D)) if norm else None,
+    )
+
+
+@pytest.mark.parametrize("norm", [False, True])
+def test_the_highest_point_of_a_bowl_is_straight_uphill(norm: bool) -> None:
+    problem, r = bowl(norm), 0.7
+    far = torch.tensor([5.0, 2.0]).double()
+    reach = r / (2 if norm else 1)
+    told = ((far + reach) ** 2 - far**2) / 2
+    assert torch.allclose(measure.rise(problem, problem.start, r), told)
+    assert torch.allclose(measure.rise(problem, problem.start, r, climbs=1), told)
+
+
+def test_an_ascent_goes_round_a_hill_that_it_does_not_see_at_first() -> None:
+    """A loss that rises along one axis at first and more along the other further out."""
+    start = torch.zeros(1, 2).double()
+
+    def outputs(params: train.Params, data: Centre) -> tuple[torch.Tensor, torch.Tensor]:
+        x, y = params[0].T
+        return x + 0.1 * y + 4 * y.square(), params[0]
+
+    def descent(f: torch.Tensor, w: torch.Tensor, data: Centre) -> train.Params:
+        return (-torch.stack([torch.ones_like(f), 0.1 + 8 * w[:, 1]], 1),)
+
+    hill = train.Problem((start,), Centre(start), outputs, lambda f, data: f, descent=descent)
+    angle = torch.linspace(0, 2 * torch.pi, 100_000).double()
+    best = (angle.cos() + 0.1 * angle.sin() + 4 * angle.sin().square()).max()
+    found = measure.rise(hill, hill.start, 1.0)
+    assert measure.rise(hill, hill.start, 1.0, climbs=1) < 0.5 * best
+    assert float(found) == pytest.approx(float(best), rel=1e-3)
+
+
+def test_a_rise_asks_for_a_gradient() -> None:
+    with pytest.raises(ValueError, match="descent"):
+        measure.rise(bowl()._replace(descent=None), bowl().start, 1.0)

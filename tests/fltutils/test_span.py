@@ -34,6 +34,14 @@ def test_bartletts_gram_has_the_moments_of_wishart(D: int) -> None:
     assert (np.abs(G.var(0) / variance - 1) < 5 * np.sqrt(kurtosis / size)).all()
 
 
+def test_many_bartletts_are_drawn_at_once() -> None:
+    L = span.bartlett(span.stream(0, 0, "test"), 3, 9, (2, 5))
+    assert L.shape == (2, 5, 3, 3)
+    assert (np.triu(L, 1) == 0).all()
+    assert (L.diagonal(axis1=2, axis2=3) > 0).all()
+    assert len(np.unique(L[..., 2, 1])) == 10
+
+
 def test_bartlett_needs_as_many_dimensions_as_rows() -> None:
     with pytest.raises(ValueError, match="D = 2: D must be at least the number of rows, 3"):
         span.bartlett(span.stream(0, 0, "test"), 3, 2)

@@ -92,6 +92,19 @@ def test_signal_tokens_are_the_samples_own() -> None:
         torch.testing.assert_close(cosines, wanted.get(signals, torch.eye(4).double()))
 
 
+def test_each_run_has_labels_of_its_own() -> None:
+    """How many are positive changes the labels, and whose signal is whose, and nothing else."""
+    alike, own = (tokens.draw(**SIZES, runs=3, plus=plus) for plus in (2, [1, 2, 3]))
+    assert own.y.tolist() == [[1.0, -1, -1, -1], [1, 1, -1, -1], [1, 1, 1, -1]]
+    assert torch.equal(own.lead[..., 0], (own.y > 0).double())
+    assert torch.equal(own.X, alike.X)
+
+
+def test_a_block_is_smaller_for_more_tokens() -> None:
+    assert tokens.block(16, 4) == 13
+    assert tokens.block(100, 4) == 1
+
+
 def test_lengths_are_what_they_are_called() -> None:
     """In units of sigma sqrt(d); means over 400 runs within five standard errors."""
     data = tokens.draw(**SIZES | {"n": 3, "d": 500}, loud=2.0, runs=400)

@@ -1,5 +1,7 @@
 """The lab on attention, against `train` on `tokens` and the head written out."""
 
+from statistics import NormalDist
+
 import numpy as np
 import pytest
 import torch
@@ -53,8 +55,8 @@ def in_package(params: Params) -> tokens.Tokens:
     )  # fmt: skip
 
 
-def fresh_loss(s: train.State, params: Params) -> float:
-    """The test loss, sequence by sequence, with all weights in all coordinates."""
+def fresh_margins(s: train.State, params: Params) -> Tensor:
+    """y f on fresh sequences, one by one, with all weights in all coordinates."""
     X, W_Q, W_K, v = all_rows(params)
     t = len(X) - FRESH
     (A, B, b), own = (leaf[0] for leaf in s.params), X[:t]
@@ -67,8 +69,21 @@ def fresh_loss(s: train.State, params: Params) -> float:
         for i in range(FRESH // 3):
             x = torch.stack([X[row], *X[t + 3 * i : t + 3 * i + 3]])
             S = ((x @ W_Q) @ (x @ W_K).T).softmax(1)
-            found.append(torch.nn.functional.softplus(-label * (S @ (x @ v)).mean()))
-    return float(torch.stack(found).mean())
+            found.append(label * (S @ (x @ v)).mean())
+    return torch.stack(found)
+
+
+def mean_loss(margins: Tensor) -> Tensor:
+    return torch.nn.functional.softplus(-margins).mean(-1)
+
+
+def ahead(r: float, lead: float) -> float:
+    """The x > 0 with x (1 + r (1 + x)) = lead, by bisection."""
+    low, high = 0.0, lead
+    for _ in range(60):
+        x = (low + high) / 2
+        low, high = (x, high) if x * (1 + r * (1 + x)) < lead else (low, x)
+    return low
 
 
 @pytest.mark.parametrize("params", RUNS)
@@ -84,7 +99,7 @@ def test_each_record_of_the_head_is_the_packages(params: Params) -> None:
     record = {
         "look": look,
         "loss": lambda s: models.logistic(s.f, s.data.y),
-        "test_loss": lambda s: torch.tensor([fresh_loss(s, params)], dtype=torch.float64),
+        "margins": lambda s: fresh_margins(s, params)[None],
     }
     eta = params["rate"] * params["n"]
     history = train.train(
@@ -97,7 +112,8 @@ def test_each_record_of_the_head_is_the_packages(params: Params) -> None:
     margin = -loss.expm1().log()
     expected = {
         "loss": loss,
-        "test_loss": history["test_loss"][:, 0],
+        "test_loss": mean_loss(history["margins"][:, 0]),
+        "error": (history["margins"][:, 0] <= 0).double().mean(1),
         "even": torch.log1p(torch.exp(-margin * c / (c + 6))),
         "on_signal": S[..., 0].mean((1, 2)),
         "to_signal": (S[..., 0].mean(2) > 0.5).double().mean(1),
@@ -114,7 +130,13 @@ def test_each_record_of_the_head_is_the_packages(params: Params) -> None:
     assert set(run["curves"]) == set(expected)
     for key, values in expected.items():
         assert apart(values, run["curves"][key]) < 1e-8, key
+    n, d = params["n"], params["d"]
+    told = 2 * (
+        1 + ahead(3 / (n / 2), 4 * NormalDist().inv_cdf(0.5 ** (1 / 3)) * (3 * n / d) ** 0.5)
+    )
     assert float(run["env"]["c"]) == pytest.approx(c)
+    assert float(run["env"]["switch"]) == pytest.approx(told, rel=1e-5)
+    assert float(run["env"]["ratio"]) == pytest.approx(c / told, rel=1e-5)
     assert 0.01 < float(loss[-1]) < 0.6
 
 
@@ -142,7 +164,7 @@ def test_the_linear_rival_of_the_lab_is_the_chapters() -> None:
         return 0 * D_Q, 0 * D_K, D_v
 
     still = train.train(problem._replace(descent=descent), eta=8.0, steps=2000, stop=0.02)
-    found = fresh_loss(still.last, params)
+    found = float(mean_loss(fresh_margins(still.last, params)))
     c = params["n"] * params["snr"] ** 2
     margin = -float(still.loss.expm1().log())
     assert found == pytest.approx(np.log1p(np.exp(-margin * c / (c + 6))), rel=0.01)

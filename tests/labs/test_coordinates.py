@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from fltutils import measure, models, signal_noise, train
-from tests.fltutils.test_chapters import definitions
+from fltutils import measure, signal_noise, sparse, train
 from tests.labs.compare import FOLDER, apart
 from tests.labs.test_physics import Params
 from tools.labs import configs
@@ -58,16 +57,11 @@ def fed(monkeypatch: pytest.MonkeyPatch, model: str, params: Params) -> None:
 def dense(params: Params) -> signal_noise.SignalNoise:
     """The page's run in the chapter's columns: coordinate 1, then s for each sample."""
     p, raw = params, {k: v.numpy() for k, v in draws(MODEL, params).items()}
-    n, s = int(p["n"]), int(p["s"])
     y = np.where(raw["U"] > 0.5, 1.0, -1.0)
-    xi = np.zeros((n, 1 + n * s))
-    for i in range(n):
-        xi[i, 1 + i * s : 1 + (i + 1) * s] = p["length"] / s**0.5 * raw["Z"][i]
-    xi[:, 0] = -p["alpha"] * y
-    W0 = np.concatenate([raw["W0"][..., None], raw["V0"].reshape(2, int(p["m"]), n * s)], 2)
-    return signal_noise.given(
-        np.eye(1, 1 + n * s), xi[None], y[None], p["sigma0"] * W0[None], projected=False
-    )
+    xi = sparse.patches(y, p["length"] / p["s"] ** 0.5 * raw["Z"], p["alpha"])
+    W0 = np.concatenate([raw["W0"][..., None], raw["V0"].reshape(2, int(p["m"]), -1)], 2)
+    mu = np.eye(1, xi.shape[1])
+    return signal_noise.given(mu, xi[None], y[None], p["sigma0"] * W0[None], projected=False)
 
 
 def rate(params: Params) -> float:
@@ -79,20 +73,14 @@ def test_each_record_is_the_packages(params: Params, monkeypatch: pytest.MonkeyP
     data, n, batch = dense(params), int(params["n"]), int(params["batch"])
     fed(monkeypatch, "coordinates", params)
     problem = signal_noise.problem(data, q=3, batch=batch if batch < n else None, in_span=False)
-    chapter = definitions("adam_vs_gd", "margins")["margins"]
-    chapter.__globals__.update(models=models)
     raw, steps = draws(MODEL, params), int(params["steps"])
     size = params["sigma0"] * params["length"] / params["s"] ** 0.5
     rest = size * raw["Xi"].norm(dim=1)[:, None, None] * raw["E"]
 
     def fresh(s: train.State, label: float) -> torch.Tensor:
-        """The chapter's margins of samples whose noise nobody touched."""
-        W = signal_noise.weights(s)
-        xi = torch.zeros(1, len(rest), W.shape[-1], dtype=W.dtype)
-        xi[..., 0] = -params["alpha"] * label
-        test: Any = type("Fresh", (), {})
-        test.y, test.xi, test.rest = xi.new_full((1, len(rest)), label), xi, rest.permute(1, 2, 0)
-        return chapter(W, test)
+        """The package's margins of samples whose noise nobody touched."""
+        w = signal_noise.weights(s)[..., 0]
+        return sparse.margins(w, rest[None], params["alpha"], label)
 
     def signal(s: train.State) -> torch.Tensor:
         w = signal_noise.weights(s)[..., 0]

@@ -30,10 +30,9 @@ def chapter() -> dict[str, Any]:
     floor = float(weight @ np.tanh(z) ** 2 - mu**2)
     assert mu == pytest.approx(kernels.C_1, rel=1e-9)
     assert floor == pytest.approx(kernels.FLOOR, rel=1e-8)
-    names = ("features", "pull", "ridge", "kernel_law", "spike", "direction", "ridge_law")
-    return definitions(
-        "kernel_vs_features", *names, TANH=TANH, MU_1=mu, FLOOR=floor, NOISE=kernels.NOISE
-    )
+    names = ("features", "pull", "ridge", "direction", "spike", "lean")
+    known = {"MU_1": {"tanh": mu}, "FLOOR": {"tanh": floor}, "noise": kernels.NOISE}
+    return definitions("kernel_vs_features", *names, ACTS={"tanh": TANH}, **known)
 
 
 def test_the_chapters_step_is_that_of_the_package(chapter: dict[str, Any]) -> None:
@@ -44,18 +43,6 @@ def test_the_chapters_step_is_that_of_the_package(chapter: dict[str, Any]) -> No
     step = 3 * chapter["pull"](W, a, X, np.tanh(X[:, 0]))
     other = giant.step(net, TANH, np.tanh, 50, 3 * 8**0.5, key)
     assert np.abs(W + step - other.W).max() < 1e-12
-
-
-def test_the_law_for_groups_is_that_of_one_kernel_where_there_is_one_group(
-    chapter: dict[str, Any],
-) -> None:
-    d, width, mu, floor = 20, 30, kernels.C_1, kernels.FLOOR
-    W = np.random.default_rng(4).standard_normal((width, d)) / d**0.5
-    cov = (mu**2 * W @ W.T + floor * np.eye(width)) / width
-    cross = (mu**2 * W[:, 0] / width**0.5)[None]
-    one, square = np.ones(1), np.full(1, mu**2 + floor + kernels.NOISE**2)
-    risk = chapter["ridge_law"](300, 0.1, one, cov[None], 0 * cross, cross, square)
-    assert risk - kernels.NOISE**2 == pytest.approx(chapter["kernel_law"](W, 300, 0.1), abs=1e-5)
 
 
 def link(z: np.ndarray, linear: float) -> np.ndarray:
@@ -109,9 +96,9 @@ def test_theory_is_that_of_the_chapter(params: Params, chapter: dict[str, Any]) 
     assert float(run["env"]["reached"]) == pytest.approx(curves["visible"][-1], rel=1e-9)
     for t, eta in enumerate(curves["step_size"]):
         theta = np.array(eta * kernels.C_1 * length**0.5)
-        top, overlap = chapter["spike"](theta, ratio)
+        top, cosine = chapter["spike"](theta, ratio), chapter["lean"](theta, ratio, share)
         assert curves["top_theory"][t] == pytest.approx(float(top), rel=1e-9)
-        assert curves["cosine_theory"][t] == pytest.approx(float(overlap * share), abs=1e-9)
+        assert curves["cosine_theory"][t] == pytest.approx(float(cosine), abs=1e-9)
         assert curves["visible"][t] == pytest.approx(float(theta / ratio**0.25), rel=1e-9)
         assert curves["edge"][t] == pytest.approx(1 + ratio**0.5, rel=1e-9)
         assert curves["turn"][t] == pytest.approx(eta / params["width"] ** 0.5, rel=1e-9)

@@ -38,7 +38,7 @@ GIANT: list[Params] = [
      "linear1": 0, "linear2": 0, "square1": 0.5, "square2": 1, "cross": -1},
 ]  # fmt: skip
 THRESHOLDS = {"ratio", "kappa", "c", "snr"}
-# held by the tests of coordinates, diffusion, emergence, fresh_flips and kernel_vs_features
+# held by the tests of each lab's own model
 ELSEWHERE = {
     "grown",
     "votes",
@@ -50,6 +50,7 @@ ELSEWHERE = {
     "race1",
     "critical",
     "x",
+    "switch",
 }
 
 
@@ -158,12 +159,17 @@ def by_package(params: Params, monkeypatch: pytest.MonkeyPatch) -> dict[str, lis
     def wrong(s: train.State) -> Tensor:
         return torch.cat([y * fresh(s, noise, y, q) <= 0 for y in (1, -1)]).double().mean()[None]
 
+    def old(s: train.State, y: float) -> Tensor:
+        patch = (y * batch.mu[0]).expand(batch.xi.shape[1], -1)
+        return y * models.cnn(signal_noise.weights(s), patch[None], batch.xi, q)[0]
+
     record: dict[str, Callable[[train.State], Tensor]] = {
         "loss": measure.train_loss,
         "loss_clean": lambda s: each(s)[:, ~flipped].mean(1),
         "loss_flipped": lambda s: each(s)[:, flipped].mean(1),
         "train_error": measure.train_error,
         "test_error": lambda s: measure.test_error(s, q=q, samples=len(E)),
+        "old_error": lambda s: torch.cat([old(s, y) <= 0 for y in (1, -1)]).double().mean()[None],
         "wrong": wrong,
         "error_plus": lambda s: (of_class(s, 1.0) <= 0).double().mean()[None],
         "error_minus": lambda s: (of_class(s, -1.0) <= 0).double().mean()[None],

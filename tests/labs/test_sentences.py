@@ -220,7 +220,7 @@ def of_terms(text: str, v: Values) -> None:
 
 
 def of_rules(text: str, v: Values) -> None:
-    """Trained or not, which class is lost, and where the run stands beside the turn."""
+    """Trained or not, which class is lost, and where the run stands beside the flip."""
     fitted, hardly = v["train_error"] == 0, v["loss"] > 0.6
     assert ("still errs on" in text) == (not fitted)
     assert ("hardly trained" in text) == (fitted and hardly)
@@ -337,14 +337,16 @@ def of_attention(text: str, v: Values) -> None:
         assert 0 < v["to_signal"] < 1
     c = v["n"] * v["snr"] ** 2
     assert v["c"] == pytest.approx(c)
-    assert ("above the switch" in text) == (v["c"] > 2)
-    assert ("below the switch" in text) == (v["c"] < 2)
-    against = (v["c"] > 2 and stated[0] == "looks at noise") or (
-        v["c"] < 2 and stated[0] == "looks at the signal"
+    above, below = c > 1.01 * v["switch"], c < 0.99 * v["switch"]
+    assert v["switch"] > 2
+    assert ("above the switch" in text) == above
+    assert ("below the switch" in text) == below
+    against = (above and stated[0] == "looks at noise") or (
+        below and stated[0] == "looks at the signal"
     )
     assert ("not what the prediction says" in text) == against
     assert ("not trained yet" in text) == (v["loss"] > 0.1)
-    assert ("with even attention" in text) == (v["loss"] <= 0.1)
+    assert ("even attention" in text) == (v["loss"] <= 0.1)
 
 
 def of_patterns(text: str, v: Values) -> None:
@@ -503,7 +505,7 @@ OUTCOMES = {
     "label_noise": ["No flipped label is", "12.5\u202f% of the flipped",
                     "87.5\u202f% of the flipped", "All flipped labels"],
     "transformer_overfitting": ["looks at the signal", "looks at noise", "on the switch",
-                                "not decided"],
+                                "below the switch", "not decided"],
     "staircase": ["both clearly more", "no further step should learn that one. Measured: cosine",
                   "should find nothing", "both clearly more"],
     "sparse_coding": ["more than the best linear", "more than the best linear",

@@ -9,8 +9,11 @@ import torch
 from fltutils import attention, models, rules, tokens
 from fltutils.tokens import Tokens
 
+from .chapter import functions
+
 Tensor = torch.Tensor
 FRESH = 24  # noise tokens of eight fresh sequences
+(switch,) = functions("transformer_overfitting", "switch")
 
 
 def prepare(
@@ -21,6 +24,7 @@ def prepare(
     """Tokens, labels and initial weights, half of the labels +1; the step is `rate` of the clock.
 
     Of fresh noise tokens: P = <x, training tokens>, and queries, keys and values before training.
+    `switch` is the chapter's n SNR^2 at which a class switches, `ratio` that of the data over it.
     """
     n, t = v_noise.shape[0] + 0 * snr, v_noise.shape[0] * 3
     y = torch.sign(n / 2 - 0.25 - torch.arange(v_noise.shape[0]).to(snr.dtype))
@@ -38,6 +42,7 @@ def prepare(
     here = torch.cat([v_noise.new_zeros(FRESH, 2), noise[t:, :t]], 1)
     beside, apart = noise[t:, t:], v_noise.new_zeros(FRESH, 2 * FRESH)
     fresh = W[h : h + FRESH], W[h + FRESH :]
+    c, told = n * snr * snr, switch(n, n / 2, 4, d)
     QF, KF = (
         torch.cat([here @ w, apart], 1) + beside @ new
         for w, new in zip((W_Q, W_K), fresh, strict=True)
@@ -47,7 +52,7 @@ def prepare(
         "P": here @ X.t(), "QF": QF, "KF": KF,
         "VF": here @ v + start * (beside @ v_fresh),
         "A": 0 * W_Q, "C": 0 * W_K, "b": 0 * v,
-        "eta": rate * n, "c": n * snr * snr, "T": 0 * snr,
+        "eta": rate * n, "c": c, "switch": told, "ratio": c / told, "T": 0 * snr,
     }  # fmt: skip
 
 
@@ -97,8 +102,9 @@ def look(
 
     `on_signal` is the mean attention on the signal, `on_noise` that on each sample's noise token
     with most, `to_signal` the share of samples that give the signal more than half. Of the first
-    sample, `map` is the attention row by row, `first` and `first_noise` its parts. `even` is the
-    test loss of a linear model at the same training loss, by hand.
+    sample, `map` is the attention row by row, `first` and `first_noise` its parts. `error` is the
+    share of fresh sequences with a wrong sign, `even` the test loss of a linear model at the same
+    training loss, by hand, for d without end.
     """
     f, (_, _, v, S) = tokens.outputs((A, C, b), batch(X, lead, y, G, Q, K, V))
     margins = fresh_margins(A, C, b, G, Q, K, V, P, QF, KF, VF)
@@ -108,6 +114,7 @@ def look(
     return {
         "loss": loss,
         "test_loss": torch.nn.functional.softplus(-margins).mean(),
+        "error": (margins <= 0).to(margins.dtype).mean(),
         "even": torch.nn.functional.softplus(-share * margin),
         "on_signal": own.mean(),
         "on_noise": S.mean(1)[:, 1:].amax(1).mean(),

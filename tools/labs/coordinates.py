@@ -9,9 +9,12 @@ no sample is, no rule moves a weight, and a fresh sample sees the start. The rul
 import torch
 from torch.func import grad
 
-from fltutils import measure, models, rules
+from fltutils import measure, models, rules, sparse
+
+from .chapter import functions
 
 Tensor = torch.Tensor
+noise_speed, share = functions("adam_vs_gd", "noise_speed", "share")
 STEP = (10.0, 3e-3, 3e-3)  # of GD, sign-GD and Adam, as in the chapter
 POWER = 3
 FITTED = 0.01  # the training loss at which the chapter stops
@@ -36,14 +39,13 @@ def start(
 ) -> dict[str, Tensor]:  # fmt: skip
     """Labels, noise of length about `length` on s coordinates a sample, weights, the step.
 
-    The ratio is sqrt(alpha) times noise over signal, as signs make them grow: the signal's
-    coordinate turns where it is above 1, by eq-turn of the chapter (a map needs it above 0). Adam's
-    batches count with a root. GD has no such number, and gets that of sign descent.
+    The ratio is sqrt(alpha) times noise over signal, as signs make them grow: it is 1 on the first
+    line of the chapter's eq-lines (a map needs it above 0). GD gets that of sign descent.
     """
     n = U.shape[0]
     xi = length / torch.sqrt(s) * Z
-    share = torch.where(rule > 1.5, torch.sqrt(batch / n), batch / n)
-    grown = (2 / torch.pi) ** 0.5 * length * torch.sqrt(s) * share
+    kept = torch.where(rule > 1.5, share(batch, n, "adam"), share(batch, n, "sign_gd"))
+    grown = noise_speed(s, length / torch.sqrt(s)) * kept
     eta = torch.where(rule < 0.5, STEP[0] * rate, STEP[1] * rate)
     return {
         "y": torch.sign(U - 0.5),
@@ -127,16 +129,11 @@ def look(
     w = w[0]
     rest = sigma0 * length / torch.sqrt(s) * torch.sqrt((Xi * Xi).sum(1))[:, None, None] * E
 
-    def fresh(label: float) -> Tensor:
-        both = models.act(label * w, POWER) + models.act(rest - label * alpha * w, POWER)
-        F = both.mean(2)
-        return label * (F[:, 0] - F[:, 1])
-
     z = torch.cat([w[:1], -w[1:]])
     awake = torch.relu(A[0, :, :, 1:])
     mine = torch.stack([(y > 0).to(y.dtype), (y < 0).to(y.dtype)])[:, None]
     push = torch.sqrt(alpha * (awake * awake * mine).sum(2) / mine.sum(2))
-    plus, minus = fresh(1.0), fresh(-1.0)
+    plus, minus = (sparse.margins(w, rest, alpha, y, POWER) for y in (1.0, -1.0))
     return {
         "y": 1 * y,
         "trace": -alpha * y,

@@ -139,7 +139,7 @@ def look(
     """gamma, rho, losses and errors by `measure`; fresh noise is drawn as E.
 
     The signal has won where its part of y f exceeds the spread of the noise's part on fresh data;
-    fresh is that part of f on ten samples.
+    fresh is that part of f on ten samples. old_error is the error on noise of training samples.
     """
     data = batch(X, W0, y, y_obs, sigma)._replace(A0=A0.flatten(0, 1)[None], G=G[None])
     s = State((C[None],), y, data)
@@ -151,6 +151,8 @@ def look(
     root = torch.linalg.cholesky(W @ W.transpose(1, 2)).transpose(1, 2)
     noise, signal = measure.fresh_parts(along, root, E.flatten(1)[None], data.sigma, q)
 
+    seen = models.act(signal_noise.products(s)[..., 1:], q).mean(2)
+    old = measure.margins(seen[:, 0] - seen[:, 1], signal)
     margins = measure.margins(noise, signal)
     plus, minus = margins[:, : noise.shape[1]], margins[:, noise.shape[1] :]
 
@@ -163,6 +165,7 @@ def look(
         "loss_flipped": loss(flipped),
         "train_error": measure.train_error(s)[0],
         "test_error": measure.error(margins)[0],
+        "old_error": measure.error(old)[0],
         "error_plus": measure.error(plus)[0],
         "error_minus": measure.error(minus)[0],
         "signal": (signal[0, 0] - signal[0, 1]) / 2,
