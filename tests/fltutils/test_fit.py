@@ -132,6 +132,14 @@ def test_what_a_run_gives_no_number_for_does_not_hide_behind_the_others() -> Non
     assert np.isnan(fit.farthest(off)).any()
 
 
+def test_least_and_most_go_by_their_means_and_miss_no_gap() -> None:
+    values = table(np.array([[1.0, 0.0, 3.0], [1.2, 5.0, -3.5]]), which=[0.0, 1.0, 2.0])
+    np.testing.assert_allclose(fit.least(values), [3.0, -3.5])
+    np.testing.assert_allclose(fit.most(values), [0.0, 5.0])
+    gap = table(np.array([[9.0, 0.0], [9.0, np.nan]]), which=[0.0, 1.0])
+    assert np.isnan(fit.least(gap)).any() and np.isnan(fit.most(gap)).any()
+
+
 def test_pairs_in_order_count_ties_as_one_half_and_leave_gaps_out() -> None:
     low = xr.DataArray([[1.0, 2.0, np.nan], [5.0, 5.0, 5.0]], dims=("run", "sample"))
     high = xr.DataArray([[2.0, np.nan, 3.0], [1.0, 1.0, 1.0]], dims=("run", "sample"))
