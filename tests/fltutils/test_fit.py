@@ -137,7 +137,8 @@ def test_least_and_most_go_by_their_means_and_miss_no_gap() -> None:
     np.testing.assert_allclose(fit.least(values), [3.0, -3.5])
     np.testing.assert_allclose(fit.most(values), [0.0, 5.0])
     gap = table(np.array([[9.0, 0.0], [9.0, np.nan]]), which=[0.0, 1.0])
-    assert np.isnan(fit.least(gap)).any() and np.isnan(fit.most(gap)).any()
+    assert np.isnan(fit.least(gap)).any()
+    assert np.isnan(fit.most(gap)).any()
 
 
 def test_pairs_in_order_count_ties_as_one_half_and_leave_gaps_out() -> None:
