@@ -129,8 +129,10 @@ def test_law_of_label_noise_is_gradient_descent_on_orthogonal_noise(
 @given(cases)
 def test_sam_of_sharpness_aware(case: tuple[int, int]) -> None:
     """One step of the chapter's SAM is one step of the package's."""
-    chapter = definitions("sharpness_aware", "pulls", "push", "climbed", "sam_push")
-    chapter["sam_push"].__globals__.update(models=models, signal_noise=signal_noise)
+    chapter = definitions("sharpness_aware", "pulls", "hears", "push", "climbed", "sam_push")
+    chapter["sam_push"].__globals__.update(
+        measure=measure, models=models, signal_noise=signal_noise
+    )
     problem = signal_noise.problem(batch([plain.problem(case[0], flip=0.3)]))
     A = problem.data.A0.view(*problem.data.W0.shape[:3], -1)
     step = train.train(problem, rule="sam", eta=0.05, steps=1, tau=0.2 * case[1])

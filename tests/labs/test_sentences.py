@@ -293,7 +293,7 @@ def of_kernels(text: str, v: Values) -> None:
     assert ("No singular value stands out" in text) == (not stands and v["visible"] <= 1.3)
     low = v["risk_random"] < 0.95
     assert ("below the floor too" in text) == low
-    assert ("no kernel gets there" in text) == (v["risk"] < 0.9 and not low)
+    assert ("no rotation-invariant kernel gets there" in text) == (v["risk"] < 0.9 and not low)
     if "above the floor, below" in text:
         assert 1.1 <= v["risk"] < v["risk_line"]
     if "above that of linear regression" in text:
@@ -493,7 +493,8 @@ OUTCOMES = {
     "label_noise_gd": ["The flips brought", "Both guess", "memory is being forgotten",
                        "strong enough for both", "Both guess"],
     "kernel_vs_features": ["turned by little", "One singular value stands out",
-                           "no kernel gets there", "Samples are few", "nothing to follow"],
+                           "no rotation-invariant kernel gets there", "Samples are few",
+                           "nothing to follow"],
     "second_layer": ["random neurons", "% of x₁x₂", "near its floor", "floor of theory 2.",
                      "hardly any of it", "above its floor: it has only"],
     "giant_step": ["along one line", "Not learned", "Not learned", "Both directions count",
