@@ -39,3 +39,17 @@ def tuned(
         "hinge": float(np.maximum(1 - SCALES[s] * g, 0).mean()),
         "accuracy": float((g > 0).mean()),
     }
+
+
+def descent(
+    F: np.ndarray, y: np.ndarray, eta: float, steps: int, every: int, momentum: float = 0.9
+) -> np.ndarray:
+    """Weights along gradient descent from zero on the hinge loss of F a, one row every few steps."""
+    a = speed = np.zeros(F.shape[1])
+    seen = [a]
+    for t in range(1, steps + 1):
+        speed = momentum * speed + (y * (y * (F @ a) < 1)) @ F / len(y)
+        a = a + eta * speed
+        if t % every == 0:
+            seen.append(a)
+    return np.array(seen)
