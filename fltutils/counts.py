@@ -142,6 +142,14 @@ def cosine(w: np.ndarray, k: int) -> np.ndarray:
     return w[:, :k].sum(1) / k**0.5 / np.linalg.norm(w, axis=1)
 
 
+def tangent(w: np.ndarray, k: int) -> np.ndarray:
+    """tan of the same angle, exact where it is tiny; negative beyond a right angle."""
+    along = w[:, :k].mean(1)
+    across = w.copy()
+    across[:, :k] -= along[:, None]
+    return np.linalg.norm(across, axis=1) / (along * k**0.5)
+
+
 def tangent_features(net: Net, x: np.ndarray) -> np.ndarray:
     """Derivatives of g in a, b and w, (n, m (D + 2)); mirror images add nothing new.
 
