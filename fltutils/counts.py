@@ -160,3 +160,28 @@ def tangent_features(net: Net, x: np.ndarray) -> np.ndarray:
     gate = slope(z, 0) * net.a[:m] / np.abs(net.a).mean()
     by_w = (gate[:, :, None] * x[:, None]).reshape(len(x), -1)
     return np.concatenate([act(z), gate / x.shape[1] ** 0.5, by_w], 1)
+
+
+def chart(w: np.ndarray, k: int) -> np.ndarray:
+    """Places in the plane of the neurons, of the sum of the relevant patterns and of minus it.
+
+    (2m + 2, 2): classical scaling of their cosines.
+    """
+    star = (np.arange(w.shape[1]) < k) / k**0.5
+    points = np.vstack([w / np.linalg.norm(w, axis=1, keepdims=True), star, -star])
+    values, vectors = np.linalg.eigh(points @ points.T)
+    places = vectors[:, :-3:-1] * np.maximum(values[:-3:-1], 0) ** 0.5
+    return np.asarray(places * np.where(places[-2] < 0, -1, 1))
+
+
+def zeros_and_ones(rng: span.Rng) -> tuple[np.ndarray, np.ndarray]:
+    """The digits 0 and 1 of scikit-learn in a random order, (360, 64), with labels -1 and 1.
+
+    Centred and scaled as their first 240.
+    """
+    from sklearn.datasets import load_digits
+
+    images, truth = load_digits(return_X_y=True)
+    order = rng.permutation(np.flatnonzero(truth < 2))
+    x, y = images[order] - images[order][:240].mean(0), 2.0 * truth[order] - 1
+    return x / x[:240].var(0).sum() ** 0.5, y
