@@ -1,10 +1,13 @@
 """The lab on emergence, against the chapter's own functions on the page's draws."""
 
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
 
+from fltutils import counts
+from fltutils.counts import Case, Net
 from tests.fltutils.test_chapters import definitions
 from tests.labs.compare import apart
 from tests.labs.test_physics import Params
@@ -21,31 +24,21 @@ RUNS: list[Params] = [
 ]
 
 
-class Case(NamedTuple):
-    """The chapter's sizes."""
-
-    n: int
-    gamma: float
-    D: int
-    k: int
-    p0: float
-    m: int
-
-
-class Net(NamedTuple):
-    """The chapter's network."""
-
-    w: np.ndarray
-    b: np.ndarray
-    a: np.ndarray
-
-
 def logistic(z: np.ndarray, xi: float) -> np.ndarray:
     """The chapter's slope; the lab's noise is logistic, of the same variance."""
     if xi == 0:
         return ((z > 0) & (z < 1)).astype(float)
     scale = xi * 3**0.5 / np.pi
     return 1 / (1 + np.exp(-z / scale)) - 1 / (1 + np.exp(-(z - 1) / scale))
+
+
+def softened(z: np.ndarray, xi: float) -> np.ndarray:
+    """The activation with the lab's noise."""
+    if xi == 0:
+        return counts.act(z)
+    scale = xi * 3**0.5 / np.pi
+    low, high = (np.logaddexp(0, u / scale) for u in (z, z - 1))
+    return np.asarray(scale * (low - high))
 
 
 class Uniforms:
@@ -62,11 +55,16 @@ class Uniforms:
 
 
 @pytest.fixture(scope="module")
-def chapter() -> dict[str, Any]:
-    names = ("patterns", "label", "variance", "normalise", "act", "pull", "step", "cosine")
-    space = definitions("emergence", *names, "tangent", Net=Net)
-    space["slope"] = logistic
-    return space
+def chapter(monkeypatch_module: pytest.MonkeyPatch) -> dict[str, Any]:
+    monkeypatch_module.setattr(counts, "slope", logistic)
+    monkeypatch_module.setattr(counts, "smooth", softened)
+    return definitions("emergence", "step", "tangent", counts=counts)
+
+
+@pytest.fixture(scope="module")
+def monkeypatch_module() -> Iterator[pytest.MonkeyPatch]:
+    with pytest.MonkeyPatch.context() as patch:
+        yield patch
 
 
 def sizes(params: Params) -> Case:
@@ -77,15 +75,15 @@ def sizes(params: Params) -> Case:
 def networks(chapter: dict[str, Any], params: Params) -> tuple[list[Net], dict[str, np.ndarray]]:
     """The chapter's three networks from the page's draws."""
     raw, c = {k: v.numpy() for k, v in draws(MODEL, params).items()}, sizes(params)
-    a = raw["alpha"] * chapter["variance"](c) / (0.25 * c.k**2)
+    a = raw["alpha"] * counts.variance(c) / (0.25 * c.k**2)
     w, b = raw["W0"] / c.k, raw["beta"] / c.k**2
     nets = [Net(*(np.concatenate(pair) for pair in ((w, w), (b, b), (a, -a))))]
-    if c.D != 4 * chapter["variance"](c):
+    if c.D != 4 * counts.variance(c):
         raise AssertionError("p0 = 1/2 gives D/4")
     for use, eta, xi in (("1", params["eta"], 0), ("2", emergence.SECOND, c.k**-1.5)):
-        phi = chapter["patterns"](Uniforms(raw, use), c.n, c)
-        x, y = chapter["normalise"](phi, c), chapter["label"](phi, c.k)
-        nets.append(chapter["step"](nets[-1], x, y, eta, xi))
+        phi = counts.patterns(Uniforms(raw, use), c.n, c)
+        x, y = counts.normalise(phi, c), counts.label(phi, c.k)
+        nets.append(chapter["step"](nets[-1], x, y, eta, xi, ("w",)))
     return nets, raw
 
 
@@ -96,7 +94,7 @@ def test_the_two_steps_are_the_chapters(chapter: dict[str, Any], params: Params)
     k = int(params["k"])
     for t, net in enumerate(nets):
         assert apart(net.w, run["env"][f"w{t}"]) < 1e-11
-        cos = chapter["cosine"](net.w, k)
+        cos = counts.cosine(net.w, k)
         assert apart(cos, np.array(run["curves"]["c1"][t])) < 1e-11
         assert run["curves"]["along"][t] == pytest.approx(np.abs(cos).mean(), rel=1e-10)
         unit = net.w / np.linalg.norm(net.w, axis=1, keepdims=True)
@@ -117,13 +115,13 @@ def test_the_readout_is_the_chapters(chapter: dict[str, Any], params: Params) ->
     run, c = replay(MODEL, params, records=int(params["steps"])), sizes(params)
     data = []
     for use in "34":
-        phi = chapter["patterns"](Uniforms(raw, use), 600, c)
-        data.append((chapter["normalise"](phi, c), chapter["label"](phi, c.k), phi))
+        phi = counts.patterns(Uniforms(raw, use), 600, c)
+        data.append((counts.normalise(phi, c), counts.label(phi, c.k), phi))
     (x, y, _), (x_test, y_test, phi) = data
     vote = 2 * (phi[:, : c.k].sum(1) > c.k / 2) - 1
     assert run["curves"]["majority"][0] == pytest.approx((vote == y_test).mean())
     for net, key in ((nets[2], "accuracy"), (nets[0], "accuracy_drawn")):
-        F, T = (chapter["act"](v @ net.w.T + net.b) for v in (x, x_test))
+        F, T = (counts.act(v @ net.w.T + net.b) for v in (x, x_test))
         a = speed = np.zeros(len(net.b))
         for t, told in enumerate(run["curves"][key]):
             g = T @ a * y_test
@@ -148,9 +146,9 @@ def test_theory_is_the_chapters(chapter: dict[str, Any], params: Params) -> None
 def test_samples_are_silent_where_the_first_step_is_large(chapter: dict[str, Any]) -> None:
     nets, raw = networks(chapter, RUNS[1])
     c = sizes(RUNS[1])
-    phi = chapter["patterns"](Uniforms(raw, "2"), c.n, c)
-    x, y = chapter["normalise"](phi, c), chapter["label"](phi, c.k)
-    quiet = y * (chapter["act"](x @ nets[1].w.T + nets[1].b) @ nets[1].a) > 1
+    phi = counts.patterns(Uniforms(raw, "2"), c.n, c)
+    x, y = counts.normalise(phi, c), counts.label(phi, c.k)
+    quiet = y * (softened(x @ nets[1].w.T + nets[1].b, c.k**-1.5) @ nets[1].a) > 1
     run = replay(MODEL, RUNS[1], records=1)
     assert run["curves"]["silent"][0] == pytest.approx(quiet.mean())
     assert quiet.mean() > 0.05
