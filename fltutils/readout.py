@@ -44,7 +44,7 @@ def tuned(
 def descent(
     F: np.ndarray, y: np.ndarray, eta: float, steps: int, every: int, momentum: float = 0.9
 ) -> np.ndarray:
-    """Weights along gradient descent from zero on the hinge loss of F a, one row every few steps."""
+    """Weights along gradient descent from zero on the hinge loss of F a, one row every few."""
     a = speed = np.zeros(F.shape[1])
     seen = [a]
     for t in range(1, steps + 1):
