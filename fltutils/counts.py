@@ -8,6 +8,7 @@ number of them is there. With probability 2 gamma a sample has all of them or no
 stands in the basis of the patterns.
 """
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -148,6 +149,29 @@ def tangent(w: np.ndarray, k: int) -> np.ndarray:
     across = w.copy()
     across[:, :k] -= along[:, None]
     return np.linalg.norm(across, axis=1) / (along * k**0.5)
+
+
+def altered(nets: list[Net], state: str) -> Net:
+    """A network before, after one step or after two, or the last with something taken away."""
+    last, size = nets[2], np.linalg.norm(nets[2].w, axis=1, keepdims=True)
+    short = np.median(np.linalg.norm(nets[1].w, axis=1))
+    states = {
+        "before": nets[0],
+        "one step": nets[1],
+        "one step, stretched": nets[1]._replace(w=nets[1].w * np.median(size) / short),
+        "two steps": last,
+        "no biases": last._replace(b=0 * last.b),
+        "one length": last._replace(w=last.w / size * np.median(size)),
+    }
+    return states[check.one_of("state", state, tuple(states))]
+
+
+def random_features(
+    rng: span.Rng, width: int, c: Case, size: float
+) -> Callable[[np.ndarray], np.ndarray]:
+    """Neurons drawn as in `begin`, as a function of x; their weights and biases times a size."""
+    W, b = rng.standard_normal((width, c.D)) / c.k, rng.standard_normal(width) / c.k**2
+    return lambda x: act(size * (x @ W.T + b))
 
 
 def tangent_features(net: Net, x: np.ndarray) -> np.ndarray:

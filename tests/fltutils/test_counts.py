@@ -114,3 +114,26 @@ def test_digits_are_zeros_and_ones_scaled_by_the_first() -> None:
     assert set(y) == {-1, 1}
     assert x[:240].mean(0) == pytest.approx(0, abs=1e-12)
     assert x[:240].var(0).sum() == pytest.approx(1)
+
+
+def test_what_is_taken_away_leaves_the_rest() -> None:
+    nets = [counts.begin(run, Case(D=10, m=6)) for run in range(3)]
+    last = nets[2]
+    assert counts.altered(nets, "before") is nets[0]
+    bare, even = counts.altered(nets, "no biases"), counts.altered(nets, "one length")
+    assert not bare.b.any()
+    assert (bare.w == last.w).all()
+    lengths = np.linalg.norm(even.w, axis=1)
+    assert lengths == pytest.approx(np.median(np.linalg.norm(last.w, axis=1)))
+    assert counts.cosine(even.w, 5) == pytest.approx(counts.cosine(last.w, 5))
+    long = counts.altered([nets[0], nets[1]._replace(w=1e-3 * nets[1].w), last], "one step, stretched")
+    assert np.median(np.linalg.norm(long.w, axis=1)) == pytest.approx(lengths[0])
+    with pytest.raises(ValueError, match="state"):
+        counts.altered(nets, "three steps")
+
+
+def test_random_features_have_the_size_asked_for() -> None:
+    c, x = Case(D=8), np.zeros((1, 8))
+    one, ten = (counts.random_features(np.random.default_rng(0), 500, c, s) for s in (1, 10))
+    assert one(x).shape == (1, 500)
+    assert ten(x) == pytest.approx(np.clip(10 * one(x), 0, 1))
