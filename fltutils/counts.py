@@ -203,7 +203,7 @@ def zeros_and_ones(rng: span.Rng) -> tuple[np.ndarray, np.ndarray]:
 
     Centred and scaled as their first 240.
     """
-    from sklearn.datasets import load_digits
+    from sklearn.datasets import load_digits  # type: ignore[import-untyped]
 
     images, truth = load_digits(return_X_y=True)
     order = rng.permutation(np.flatnonzero(truth < 2))

@@ -54,6 +54,11 @@ class Uniforms:
         return numbers
 
 
+def uniforms(raw: dict[str, np.ndarray], use: str) -> Any:
+    """In the place of a generator."""
+    return Uniforms(raw, use)
+
+
 @pytest.fixture(scope="module")
 def chapter(monkeypatch_module: pytest.MonkeyPatch) -> dict[str, Any]:
     monkeypatch_module.setattr(counts, "slope", logistic)
@@ -81,7 +86,7 @@ def networks(chapter: dict[str, Any], params: Params) -> tuple[list[Net], dict[s
     if c.D != 4 * counts.variance(c):
         raise AssertionError("p0 = 1/2 gives D/4")
     for use, eta, xi in (("1", params["eta"], 0), ("2", emergence.SECOND, c.k**-1.5)):
-        phi = counts.patterns(Uniforms(raw, use), c.n, c)
+        phi = counts.patterns(uniforms(raw, use), c.n, c)
         x, y = counts.normalise(phi, c), counts.label(phi, c.k)
         nets.append(chapter["step"](nets[-1], x, y, eta, xi, ("w",)))
     return nets, raw
@@ -115,7 +120,7 @@ def test_the_readout_is_the_chapters(chapter: dict[str, Any], params: Params) ->
     run, c = replay(MODEL, params, records=int(params["steps"])), sizes(params)
     data = []
     for use in "34":
-        phi = counts.patterns(Uniforms(raw, use), 600, c)
+        phi = counts.patterns(uniforms(raw, use), 600, c)
         data.append((counts.normalise(phi, c), counts.label(phi, c.k), phi))
     (x, y, _), (x_test, y_test, phi) = data
     vote = 2 * (phi[:, : c.k].sum(1) > c.k / 2) - 1
@@ -146,7 +151,7 @@ def test_theory_is_the_chapters(chapter: dict[str, Any], params: Params) -> None
 def test_samples_are_silent_where_the_first_step_is_large(chapter: dict[str, Any]) -> None:
     nets, raw = networks(chapter, RUNS[1])
     c = sizes(RUNS[1])
-    phi = counts.patterns(Uniforms(raw, "2"), c.n, c)
+    phi = counts.patterns(uniforms(raw, "2"), c.n, c)
     x, y = counts.normalise(phi, c), counts.label(phi, c.k)
     quiet = y * (softened(x @ nets[1].w.T + nets[1].b, c.k**-1.5) @ nets[1].a) > 1
     run = replay(MODEL, RUNS[1], records=1)
