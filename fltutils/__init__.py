@@ -9,6 +9,7 @@ One idea a module:
     sparse        sparse noise with a trace of the signal, on coordinates of its own
     tokens        sequences of a signal token and noise tokens, and a head trained on them
     convnet       a small convolutional network on small images
+    digits        handwritten digits, shuffled, as small networks read them
     giant         two-layer networks, Gaussian data, large-batch steps
     models        forward functions and losses, as formulas
     attention     a head of softmax attention: its output, its pulls

@@ -67,6 +67,23 @@ def meets(table: Table, axis: str, level: float) -> Table:
     return along(table, axis, at)
 
 
+def octaves(table: Table, axis: str, level: float) -> Table:
+    """Over how many octaves of an axis values are at least a level, with straight lines between.
+
+    What lies beyond the first or last value of the axis is not counted.
+    """
+
+    def width(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        at = np.log2(x)
+        low, high = y[..., :-1] - level, y[..., 1:] - level
+        with np.errstate(divide="ignore", invalid="ignore"):
+            part = np.maximum(low, high) / np.abs(high - low)
+        share = np.where((low >= 0) & (high >= 0), 1.0, np.where(low * high < 0, part, 0.0))
+        return np.asarray((share * np.diff(at)).sum(-1))
+
+    return along(table, axis, width)
+
+
 def crossing(x: ArrayLike | Table, y: ArrayLike | str, level: float) -> Any:
     """Where values first fall through a level as x > 0 grows (log x); nan if never.
 

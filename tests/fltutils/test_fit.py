@@ -108,6 +108,17 @@ def test_a_level_is_met_on_a_log_axis() -> None:
     np.testing.assert_allclose(found, 10 * 100**share)
 
 
+def test_octaves_count_what_is_at_least_a_level_with_lines_between() -> None:
+    rates = 2.0 ** np.arange(-2, 3)
+    rows = [[0.0, 1.0, 1.0, 0.5, 0.0], [0.7, 0.7, 0.9, 0.7, 0.8], [0.0, 0.1, 0.2, 0.3, 0.6]]
+    table = xr.DataArray(rows, dims=("run", "gamma"), coords={"gamma": rates})
+    found = fit.octaves(table, "gamma", 0.7)
+    assert found.dims == ("run",)
+    assert found.values == pytest.approx([0.3 + 1 + 0.6, 4, 0])
+    falls_and_rises = xr.DataArray([1.0, 0.5, 1.0], dims="gamma", coords={"gamma": [1.0, 2, 8]})
+    assert float(fit.octaves(falls_and_rises, "gamma", 0.75)) == pytest.approx(0.5 + 1)
+
+
 @pytest.mark.parametrize("f", [fit.slope, fit.exponent, lambda t, axis: fit.meets(t, axis, 1)])
 def test_an_axis_must_be_there_with_its_values(f: Callable[..., Any]) -> None:
     with pytest.raises(ValueError, match="axis = 'n': the table has values of d, run, k"):
