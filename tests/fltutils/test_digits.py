@@ -10,8 +10,10 @@ from fltutils import digits
 def test_pixels_are_the_same_digits_in_another_order() -> None:
     x, y = digits.shuffled(np.random.default_rng(0))
     again, labels = digits.shuffled(np.random.default_rng(1))
-    assert x.shape == (1797, 64) and x.dtype == torch.float64
-    assert float(x.min()) == 0 and float(x.max()) == 1
+    assert x.shape == (1797, 64)
+    assert x.dtype == torch.float64
+    assert float(x.min()) == 0
+    assert float(x.max()) == 1
     assert y.bincount().tolist() == labels.bincount().tolist()
     assert not torch.equal(y, labels)
     assert x.sum() == pytest.approx(float(again.sum()))
@@ -39,7 +41,8 @@ def test_patches_are_cut_from_the_image() -> None:
     x, y = digits.shuffled(np.random.default_rng(0))
     cut, labels = digits.shuffled(np.random.default_rng(0), "patches")
     image = x[7].view(8, 8)
-    assert cut.shape == (1797, 9, 9) and torch.equal(y, labels)
+    assert cut.shape == (1797, 9, 9)
+    assert torch.equal(y, labels)
     assert torch.equal(cut[7, 5], image[2:5, 4:7].flatten())
 
 
